@@ -51,7 +51,7 @@ LIB_SRC  := $(call sources,lib/base lib/capture lib/capture/paths lib/trace lib/
 	lib/cli)
 TOOL_SRC := $(call sources,tools tools/top tools/sim)
 # injectors/main.c is the program; the rest is an archive, so that tests can link it.
-EMU_SRC  := injectors/consent.c injectors/medium.c \
+EMU_SRC  := injectors/consent.c injectors/medium.c injectors/exec.c injectors/machine_networks.c \
             $(call sources,injectors/net injectors/emu $(patsubst %/,%,$(wildcard injectors/emu/*/ injectors/emu/devices/*/)) \
             injectors/job injectors/real)
 TEST_SRC := $(sort $(wildcard tests/unit/test_*.c))

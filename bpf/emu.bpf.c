@@ -6,6 +6,7 @@
  */
 #include "bpf/kernel.h"
 
+#include "bpf/flow.bpf.h"
 #include "bpf/group.bpf.h"
 #include "bpf/resolving.bpf.h"
 
@@ -25,6 +26,15 @@ union arguments {
 	struct {
 		__u64 device, point, id;
 	} inject;
+	struct {
+		__u64 device, queue, addresses, ports, sequence, frames, since, code;
+	} frames;
+	struct {
+		__u64 device, queue, descriptors, held_back;
+	} head;
+	struct {
+		__u64 device, queue, side, frames, bytes, gauges, lost, interrupts;
+	} ring;
 };
 
 static __always_inline __u64 read_argument(struct pt_regs *ctx, const struct usdt_argument *from)
@@ -228,6 +238,85 @@ static __always_inline void fill_inject(struct event *event, const union argumen
 	event->value = a->inject.id;
 }
 
+/* Frames without IPv4 have no more than an EtherType: those of all hosts are one flow. */
+static __always_inline __u32 frames_flow(const union arguments *a, __u32 device)
+{
+	struct flow_key key = {.device = device};
+
+	if (!a->frames.addresses) {
+		key.ethertype = a->frames.ports;
+		return flow_id_of(&key);
+	}
+	key.family = AF_INET;
+	key.protocol = a->frames.ports;
+	key.source_port = a->frames.ports >> 32;
+	key.destination_port = a->frames.ports >> 16;
+	key.source[0] = bpf_htonl(a->frames.addresses >> 32);
+	key.destination[0] = bpf_htonl(a->frames.addresses);
+	return flow_id_of(&key);
+}
+
+/* The fault of a run: its page request group is open. Instance 0: nobody saw it begin. */
+static __always_inline void fill_frames_fault(struct event *event, const union arguments *a)
+{
+	struct group_key key = {
+		.device = event->device,
+		.pasid = a->frames.code >> 32,
+		.group = (__u32)a->frames.code >> 8,
+	};
+	const struct group_state *group;
+
+	if (!key.group--)
+		return;
+	group = bpf_map_lookup_elem(&groups, &key);
+	event->pasid = key.pasid;
+	event->group = key.group;
+	event->instance = group ? group->instance : 0;
+}
+
+static __always_inline void fill_frames(struct event *event, const union arguments *a)
+{
+	event->queue = a->frames.queue;
+	event->address = a->frames.sequence;
+	event->length = a->frames.frames;
+	event->value = a->frames.since;
+	event->code = a->frames.code;
+	event->tid = frames_flow(a, event->device);
+	fill_frames_fault(event, a);
+}
+
+static __always_inline void fill_ring(struct event *event, const union arguments *a)
+{
+	event->queue = a->ring.queue;
+	event->code = a->ring.side;
+	event->value = a->ring.frames;
+	event->length = a->ring.bytes;
+	event->address = a->ring.gauges;
+	event->tid = a->ring.lost;
+	event->group = a->ring.interrupts;
+}
+
+static __always_inline void fill_network(struct event *event, const union arguments *a,
+					 const struct device_state *device)
+{
+	event->device = device ? device->id : DEVICE_NONE;
+	if (event->kind == EVENT_RING_STATE) {
+		fill_ring(event, a);
+	} else if (event->kind == EVENT_HEAD_ADVANCED) {
+		event->queue = a->head.queue;
+		event->value = a->head.descriptors;
+		event->length = a->head.held_back;
+		event->tid = 0;
+	} else {
+		fill_frames(event, a);
+	}
+}
+
+static __always_inline bool is_network(__u32 kind)
+{
+	return kind >= EVENT_FRAMES_LOST && kind <= EVENT_RING_STATE;
+}
+
 static __always_inline bool is_inject(__u32 kind)
 {
 	return kind == EVENT_INJECT_START || kind == EVENT_INJECT_STOP;
@@ -247,6 +336,8 @@ static __always_inline void take_probe(const union arguments *a, __u32 kind,
 		fault_stage(counter, event, a, kind, device);
 	else if (event && is_inject(kind))
 		fill_inject(event, a, device);
+	else if (event && is_network(kind))
+		fill_network(event, a, device);
 	else if (event)
 		fill_invalidate(event, a, device);
 }

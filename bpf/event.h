@@ -150,6 +150,7 @@ enum tcp_recovery {
 	RECOVERY_TIMEOUT = 1, /* the retransmission timer expired */
 	RECOVERY_PROBE,	      /* tail loss probe */
 	RECOVERY_FAST,	      /* acknowledgements told of the loss: duplicates, SACK, RACK */
+	RECOVERY_SLOW_START,  /* more of what a timeout gave up, as acknowledgements come again */
 };
 
 enum io_code {

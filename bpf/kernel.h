@@ -367,6 +367,76 @@ struct mlx5_pagefault {
 	struct work_struct work;
 };
 
+/* TCP: include/net/sock.h, inet_sock.h, inet_connection_sock.h, tcp.h, linux/skbuff.h, linux/tcp.h */
+struct ns_common {
+	unsigned int inum;
+};
+
+struct net {
+	struct ns_common ns;
+};
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
+struct in6_addr {
+	union {
+		__u32 u6_addr32[4];
+	} in6_u;
+};
+
+struct sock_common {
+	__u32 skc_daddr;
+	__u32 skc_rcv_saddr;
+	__u16 skc_dport; /* network order */
+	__u16 skc_num;
+	unsigned short skc_family;
+	possible_net_t skc_net;
+	struct in6_addr skc_v6_daddr; /* only with CONFIG_IPV6 */
+	struct in6_addr skc_v6_rcv_saddr;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	__u16 sk_protocol;
+	int sk_err;
+};
+
+struct inet_sock {
+	__u16 inet_sport; /* network order */
+};
+
+struct inet_connection_sock {
+	__u32 icsk_rto; /* jiffies */
+	__u8 icsk_ca_state : 5;
+	__u8 icsk_pending;
+};
+
+struct tcp_sock {
+	__u32 snd_cwnd;
+};
+
+struct request_sock {
+	struct sock_common __req_common;
+};
+
+struct tcp_request_sock {
+	__u32 snt_isn;
+};
+
+struct sk_buff {
+	unsigned int len;
+	char cb[48];
+};
+
+struct tcp_skb_cb {
+	__u32 seq;
+	__u32 end_seq;
+	__u16 tcp_gso_segs;
+	__u8 sacked;
+};
+
 #pragma clang attribute pop
 
 /* The memory's owner; NULL: it has none any more, or the kernel keeps none. */
@@ -404,6 +474,12 @@ static __always_inline struct task_struct *mm_owner(struct mm_struct *mm)
 #define MINOR_BITS	 20
 #define RLIMIT_MEMLOCK	 8  /* include/uapi/asm-generic/resource.h */
 #define CAP_IPC_LOCK	 14 /* include/uapi/linux/capability.h */
+
+#define AF_INET	    2
+#define AF_INET6    10
+#define IPPROTO_TCP 6
+#define TCP_CA_LOSS 4	 /* enum tcp_ca_state in include/uapi/linux/tcp.h */
+#define TCPCB_LOST  0x04 /* tcp_skb_cb.sacked, include/net/tcp.h */
 
 #define ODP_WRITE_ALLOWED 2ull	       /* include/rdma/ib_umem_odp.h until 6.18 */
 #define HMM_PFN_WRITE	  (1ull << 62) /* include/linux/hmm.h, in its place since */

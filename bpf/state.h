@@ -41,6 +41,8 @@ struct capture_filter {
 	__u64 stacks_per_second; /* stacks of mappings taken per CPU; 0: none */
 	__u64 vfio_entries;	 /* dma_entry_limit, for containers older than we; 0: not known */
 	__u64 machine_user;	 /* beside root: whose processes may be emulated machines */
+	__u64 all_networks;	 /* nonzero: TCP of the host, too, not only of emulated machines */
+	__u64 jiffy_ns;		 /* what the kernel's timeouts are counted in */
 };
 
 #define DEVICES_MAX	  16384
@@ -142,6 +144,35 @@ struct device_past {
 	struct device_key key;
 	struct device_state state;
 };
+
+/* A network namespace of an emulated NIC, by its inode. */
+struct network_owner {
+	__u32 device;  /* device_state.id */
+	__u32 dropped; /* the device filter leaves it out */
+};
+
+/*
+ * Who talks to whom, in one direction. Of a NIC the same on the wire and in its machine's namespaces, so
+ * that what the NIC lost and what TCP sent again are of one flow.
+ */
+struct flow_key {
+	__u32 device;	 /* device_state.id, DEVICE_NONE: the host's own network */
+	__u32 network;	 /* of these: inode of the namespace; else 0 */
+	__u8 family;	 /* AF_INET, AF_INET6; 0: no IP */
+	__u8 protocol;	 /* IPPROTO_* */
+	__u16 ethertype; /* without IP */
+	__u16 source_port, destination_port; /* host order */
+	__u32 source[4], destination[4];     /* network order, of IPv4 the first word */
+};
+
+struct flow_state {
+	__u32 id;
+	__u32 reserved;
+	__u64 last_ns; /* of its newest event: user space takes back what is old */
+};
+
+#define NETWORKS_MAX 4096
+#define FLOWS_MAX    16384
 
 #define GROUPS_MAX 65536
 
@@ -249,19 +280,21 @@ struct handler_thread {
 
 /* Shared numbers, updated atomically from both sides (memory-mapped by user space). */
 struct capture_state {
-	__u32 devices;		/* kernel-side device numbers given out */
-	__u32 instances;	/* fault instances given out */
-	__u32 handlers;		/* nonzero once a fault handler was seen: tasks may carry state */
-	__u32 running;		/* all probes are in place; until then none counts or emits */
-	__u32 pid;		/* the latest of `pids`, found without looking there; 0: none */
-	__u32 iopf;		/* nonzero once the kernel has reported a page request */
-	__u32 reporting;	/* tasks in iommu_report_device_fault() */
-	__u32 resolvers;	/* tasks that resolve a fault of the kernel's */
-	__u32 sees_anonymous;	/* the probe on do_anonymous_page() is on */
-	__u32 domains;		/* IOMMU domains numbered */
-	__u32 slots;		/* of the map of devices that are taken */
-	__u32 gone;		/* devices that have given theirs back by themselves */
-	__u64 state_failed;	/* inserts that failed: group, device, domain or task state */
+	__u32 devices;	      /* kernel-side device numbers given out */
+	__u32 instances;      /* fault instances given out */
+	__u32 handlers;	      /* nonzero once a fault handler was seen: tasks may carry state */
+	__u32 running;	      /* all probes are in place; until then none counts or emits */
+	__u32 pid;	      /* the latest of `pids`, found without looking there; 0: none */
+	__u32 iopf;	      /* nonzero once the kernel has reported a page request */
+	__u32 reporting;      /* tasks in iommu_report_device_fault() */
+	__u32 resolvers;      /* tasks that resolve a fault of the kernel's */
+	__u32 sees_anonymous; /* the probe on do_anonymous_page() is on */
+	__u32 domains;	      /* IOMMU domains numbered */
+	__u32 slots;	      /* of the map of devices that are taken */
+	__u32 gone;	      /* devices that have given theirs back by themselves */
+	__u32 flows;	      /* flows numbered */
+	__u32 reserved;
+	__u64 state_failed;	/* inserts that failed: group, device, flow, domain or task state */
 	__u64 aggregate_failed; /* counts that found their map full */
 	__u64 calls_aside;	/* calls that no task could note when they began (bpf/call.bpf.h) */
 	__u64 mapping_classes;	/* bit per size class that some mapping had (bpf/mappings.h) */

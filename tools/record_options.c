@@ -106,6 +106,8 @@ static const struct cli_option record_options[] = {
 	 RECORD(capture.unfinished_ns), 1, .group = 2},
 	{"old-mapping", 0, "TIME", "DMA mappings that live longer than this are listed apart (60s)",
 	 CLI_TIME, RECORD(capture.old_mapping_ns), 1, .group = 2},
+	{"tcp", 0, NULL, "TCP of all of the host, not only of emulated machines' networks",
+	 CLI_FLAG, RECORD(capture.tcp), .group = 1},
 	{"iommu-registers", 0, NULL,
 	 "Decode every VT-d fault, reading its record from the IOMMU's registers", CLI_FLAG,
 	 RECORD(capture.iommu_registers), .group = 2},

@@ -71,6 +71,8 @@ struct device_class {
 	bool (*networked)(const struct device_settings *settings);
 	/* The network that it has made for itself; NULL: none of this model has one. */
 	const struct network *(*network)(void *device);
+	/* The inodes of that network's namespaces, which the hello tells. With it. */
+	void (*namespaces)(void *device, __u64 *guest, __u64 *wire);
 	/* How a [device] of this model says the one or the other: "wire=tap", "wire=generator or loop". */
 	const char *with_network, *with_traffic;
 	const struct device_driver *driver; /* in the guest */

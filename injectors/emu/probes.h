@@ -21,7 +21,7 @@
  *
  * Arguments of the NIC's probes frames_lost, frames_held and frames_recovered, as struct frames_probe:
  *	0 device, 1 queue
- *	2 addresses	IPv4 source << 32 | destination, 0: no IPv4
+ *	2 addresses	IPv4 source << 32 | destination as numbers (10.0.0.1: 0x0a000001), 0: no IPv4
  *	3 ports		source << 32 | destination << 16 | IP protocol; no IPv4: its EtherType
  *	4 sequence, 5 frames, 6 since	the event's address, length and value (bpf/event_kinds.def)
  *	7 code		| (page request group of the fault + 1, 0: none) << 8 | pasid << 32

@@ -17,6 +17,8 @@ struct registry_device {
 	__u32 pasid;
 	__u64 memory;	 /* bytes of its tenant */
 	__u64 mapped_at; /* our address of what the device knows as 0; 0: below any address */
+	/* Of a NIC: inodes of the network namespaces of its guest and of its wire; 0: none. */
+	__u64 network_guest, network_wire;
 };
 
 struct registry;

@@ -13,10 +13,16 @@
 
 static json_t *device_object(const struct registry_device *device, __u32 index)
 {
-	return json_pack("{s:I, s:s, s:s, s:s, s:i, s:I, s:I, s:I}", "index", (json_int_t)index,
-			 "name", device->name, "model", device->model, "tenant", device->tenant,
-			 "queues", device->queues, "memory", (json_int_t)device->memory, "pasid",
-			 (json_int_t)device->pasid, "mapped_at", (json_int_t)device->mapped_at);
+	json_t *networks = NULL;
+
+	if (device->network_guest)
+		networks = json_pack("[I, I]", (json_int_t)device->network_guest,
+				     (json_int_t)device->network_wire);
+	return json_pack("{s:I, s:s, s:s, s:s, s:i, s:I, s:I, s:I, s:o*}", "index",
+			 (json_int_t)index, "name", device->name, "model", device->model, "tenant",
+			 device->tenant, "queues", device->queues, "memory",
+			 (json_int_t)device->memory, "pasid", (json_int_t)device->pasid,
+			 "mapped_at", (json_int_t)device->mapped_at, "networks", networks);
 }
 
 int registry_hello(const struct registry_device *devices, __u32 count, __u64 id, char **text,

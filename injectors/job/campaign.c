@@ -178,6 +178,7 @@ static void print_injection(FILE *file, const struct plan_injection *planned)
 		[INJECTION_RESPONSE_FAILURE] = "response_failure",
 		[INJECTION_OVERFLOW] = "overflow",
 		[INJECTION_DUPLICATE] = "duplicate",
+		[INJECTION_FRAME_LOSS] = "frame_loss",
 	};
 	const struct job_injection *job = planned->job;
 	char start[UNITS_TEXT], length[UNITS_TEXT], delay[UNITS_TEXT];

@@ -11,6 +11,7 @@ static const struct option_choice injections[] = {{"evict", INJECTION_EVICT},
 						  {"response_failure", INJECTION_RESPONSE_FAILURE},
 						  {"overflow", INJECTION_OVERFLOW},
 						  {"duplicate", INJECTION_DUPLICATE},
+						  {"frame_loss", INJECTION_FRAME_LOSS},
 						  {NULL, 0}};
 static const struct option_choice stages[] = {{"delivery", INJECT_DELIVERY},
 					      {"dispatch", INJECT_DISPATCH},
@@ -33,7 +34,7 @@ static const struct option_choice arrivals[] = {
 static const struct option_choice loads[] = {{"spin", HOG_SPIN}, {"scan", HOG_SCAN}, {NULL, 0}};
 
 /* Actions that have candidates. */
-#define ARMED "evict,delay,response_lost,response_failure,overflow,duplicate"
+#define ARMED "evict,delay,response_lost,response_failure,overflow,duplicate,frame_loss"
 
 static const struct option_row rows[] = {
 	{"inject", "action", OPTION_CHOICE, INJECT(kind), .choices = injections,

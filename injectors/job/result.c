@@ -75,8 +75,8 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 	[RESULT_PINNED] = {"pinned", NULL, NULL, COLUMN_COUNT, 8, true,
 			   "pages that devices kept at once at most; evictions pass over them"},
 	[RESULT_FIRED] = {"fired", NULL, NULL, COLUMN_COUNT, 9, true,
-			  "times that a delay, a lost or failed response, an overflow or a "
-			  "duplicate was injected"},
+			  "times that a delay, a lost or failed response, an overflow, a "
+			  "duplicate or the loss of a frame was injected"},
 	[RESULT_BLOCKED] =
 		{"blocked", NULL, NULL, COLUMN_REAL, 7, false,
 		 "share of the queues' time in which a fault of theirs was open, 0 to 1"},

@@ -75,7 +75,7 @@ struct faults_counts {
 	__u64 left_after;  /* began after the period */
 };
 
-#define FAULT_SINKS 16
+#define FAULT_SINKS 24
 
 struct faults;
 

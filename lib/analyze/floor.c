@@ -4,13 +4,16 @@
 #include <stdio.h>
 
 #include "lib/analyze/faults.h"
+#include "lib/analyze/flow_losses.h"
 #include "lib/analyze/iommu_faults.h"
+#include "lib/analyze/rings.h"
 #include "lib/analyze/odp.h"
 #include "lib/analyze/queues.h"
 #include "lib/analyze/rates.h"
 #include "lib/analyze/session.h"
 #include "lib/analyze/slo.h"
 #include "lib/analyze/stages.h"
+#include "lib/analyze/stalls.h"
 #include "lib/analyze/unknown.h"
 #include "lib/base/memory.h"
 
@@ -45,7 +48,9 @@ unsigned int floor_of(const struct analysis *a)
 	faults_counts(a->faults, &faults);
 	iommu_faults_counts(a->iommu_faults, &unrecoverable);
 	if (faults.given_up || stages_dropped(a->stages) || queues_dropped(a->queues) ||
-	    odp_regions_dropped(a->odp) || rates_dropped(a->rates) || session_dropped(a->session) ||
+	    odp_regions_dropped(a->odp) || rings_dropped(a->rings) ||
+	    flow_losses_dropped(a->flow_losses) || stalls_dropped(a->stalls) ||
+	    rates_dropped(a->rates) || session_dropped(a->session) ||
 	    (a->slo && slo_dropped(a->slo)))
 		reasons |= 1u << FLOOR_TABLES;
 	if (memory_ran_out())

@@ -74,6 +74,8 @@ struct live_device {
 	__u64 io_bytes;
 	__u64 slow_ios; /* I/Os recorded one by one because slow or faulted */
 	__u64 faulted_ios;
+	bool rings;	     /* it is a NIC whose rings have told something */
+	__u64 frames_lost;   /* by them */
 	__u64 last_fault_ns; /* start of the newest fault, 0 if none */
 	enum live_slo_state slo;
 	__u64 slo_violations;

@@ -10,7 +10,7 @@
 #include "lib/analyze/session_private.h"
 #include "lib/base/fail.h"
 
-#define NAMED_MAX 65536 /* stacks and processes each: more is no recording of ours */
+#define NAMED_MAX 65536 /* stacks, processes and flows each: more is no recording of ours */
 
 static void note_time(struct session *s, __u64 time_ns)
 {
@@ -131,6 +131,27 @@ static int session_on_process(void *self, const struct process_info *info)
 	return 0;
 }
 
+static int session_on_flow(void *self, const struct flow_info *info)
+{
+	struct session *s = self;
+	struct named_flow *flow;
+
+	HASH_FIND(hh, s->flows, &info->id, sizeof(info->id), flow);
+	if (!flow && HASH_COUNT(s->flows) >= NAMED_MAX) {
+		s->dropped++;
+		return 0;
+	}
+	if (!flow) {
+		flow = memory_calloc(1, sizeof(*flow));
+		if (!flow)
+			return failed(-ENOMEM, "no memory for a flow");
+		flow->info.id = info->id;
+		HASH_ADD(hh, s->flows, info.id, sizeof(flow->info.id), flow);
+	}
+	flow->info = *info;
+	return 0;
+}
+
 static int session_on_events(void *self, const struct event *events, size_t count)
 {
 	struct session *s = self;
@@ -206,6 +227,7 @@ struct stream session_stream(struct session *s)
 		.device = session_on_device,
 		.stack = session_on_stack,
 		.process = session_on_process,
+		.flow = session_on_flow,
 		.events = session_on_events,
 		.aggregate = session_on_aggregate,
 		.loss = session_on_loss,
@@ -228,6 +250,7 @@ void session_destroy(struct session *s)
 {
 	struct named_stack *stack, *next_stack;
 	struct named_process *process, *next_process;
+	struct named_flow *flow, *next_flow;
 
 	if (!s)
 		return;
@@ -239,6 +262,10 @@ void session_destroy(struct session *s)
 	HASH_ITER(hh, s->processes, process, next_process) {
 		HASH_DEL(s->processes, process);
 		memory_free(process);
+	}
+	HASH_ITER(hh, s->flows, flow, next_flow) {
+		HASH_DEL(s->flows, flow);
+		memory_free(flow);
 	}
 	device_names_free(&s->names);
 	slots_free(&s->devices);
@@ -406,3 +433,21 @@ static int create_session(struct analysis *a, const struct analysis_config *conf
 }
 
 DEFINE_ANALYZER(session, .of_period = true, .summary = session_live)
+
+const struct flow_info *session_flow(const struct session *s, __u32 id)
+{
+	const struct named_flow *flow;
+
+	HASH_FIND(hh, s->flows, &id, sizeof(id), flow);
+	return flow ? &flow->info : NULL;
+}
+
+const char *session_flow_text(const struct session *s, __u32 id, char text[FLOW_TEXT])
+{
+	const struct flow_info *flow = session_flow(s, id);
+
+	if (flow)
+		return flow_format(flow, text);
+	snprintf(text, FLOW_TEXT, id ? "flow %u" : "-", id);
+	return text;
+}

@@ -11,6 +11,7 @@
 #include "lib/analyze/period.h"
 #include "lib/analyze/slots.h"
 #include "lib/base/device_name.h"
+#include "lib/base/flow.h"
 #include "lib/base/kinds.h"
 #include "lib/base/wall_clock.h"
 
@@ -58,6 +59,11 @@ const char *session_stack(const struct session *session, __u32 id);
 /* The newest name of a process, "" if it was not told; "idle" for 0. */
 void session_process(const struct session *session, __u32 pid, char comm[16]);
 
+/* NULL: it was not told. */
+const struct flow_info *session_flow(const struct session *session, __u32 id);
+/* Its text (lib/base/flow.h); "flow N" if it was not told, "-" for 0. */
+const char *session_flow_text(const struct session *session, __u32 id, char text[FLOW_TEXT]);
+
 size_t session_probe_count(const struct session *session);
 const struct probe_info *session_probe(const struct session *session, size_t index);
 /* When it came, if it was off before: with its module, its hardware or its emulator. Else 0. */
@@ -95,7 +101,7 @@ struct session_unknown {
 struct session_unknown *session_unknown(const struct session *session);
 /* Windows received that had run out of counters. */
 __u64 session_windows_incomplete(const struct session *session);
-/* Devices, probes, stacks and processes told that its dictionaries had no room for. */
+/* Devices, probes, stacks, processes and flows told that its dictionaries had no room for. */
 __u64 session_dropped(const struct session *session);
 
 /* Where reading stopped for want of memory, in a sentence; "" where it did not. */

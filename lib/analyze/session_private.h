@@ -21,6 +21,11 @@ struct named_process {
 	UT_hash_handle hh;
 };
 
+struct named_flow {
+	struct flow_info info;
+	UT_hash_handle hh;
+};
+
 struct session_probe {
 	struct probe_info info;
 	__u64 since_ns;		     /* it was off before; 0: it was not */
@@ -31,6 +36,7 @@ struct session_probe {
 struct session {
 	struct named_stack *stacks;
 	struct named_process *processes;
+	struct named_flow *flows;
 	struct host_info host;
 	struct wall_clock clock;
 	struct loss_info loss;

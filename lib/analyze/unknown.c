@@ -45,6 +45,13 @@ static bool others_tell(const struct session *s, const struct probe_row *row)
 	return is_on(s, row->id == PROBE_IOPF_REPORT ? PROBE_IOPF_HANDLER : PROBE_IOPF_REPORT);
 }
 
+/* An emulator that cannot tell of a device has none of its kind. */
+static bool lacks_device(const struct probe_info *probe, const struct probe_row *row)
+{
+	return row->optional && path_of(row) == PATH_EMULATED && probe->state == PROBE_OFF &&
+	       strstr(probe->reason, PROBE_NOT_IN_EMULATOR);
+}
+
 /* NULL: nothing is, or only as its kind of event was not asked for. */
 static const char *unknown_missing(const struct session *s, size_t index)
 {
@@ -60,6 +67,8 @@ static const char *unknown_missing(const struct session *s, size_t index)
 		return NULL;
 	if (path_of(row) != PATH_EMULATED && (!is_stage(row) || row->optional) &&
 	    watched_absent(probe))
+		return NULL;
+	if (lacks_device(probe, row))
 		return NULL;
 	return others_tell(s, row) ? row->without : NULL;
 }

@@ -277,6 +277,7 @@ static int capture_release(struct capture *c, struct stream sink, __u64 watermar
 		if (count && c->batch[count - 1].time_ns > c->last_ns)
 			c->last_ns = c->batch[count - 1].time_ns;
 		error = owners_report(c->owners, c->batch, count, sink);
+		error = error ? error : flows_report(c->flows, c->batch, count, sink);
 		if (error)
 			return error;
 		error = count ? stream_events(sink, c->batch, count) : 0;

@@ -31,6 +31,7 @@ struct capture_config {
 	const char *emulator; /* path of faultline-inject; NULL: beside this program, then $PATH */
 	__u64 slow_io_ns;     /* I/Os slower than this are recorded one by one, 0: 10 ms */
 	size_t ring_bytes;    /* per CPU, power of two; 0: 64 MiB / CPUs, at least 256 KiB */
+	bool tcp;	      /* TCP of all of the host, not only of emulated machines' networks */
 	bool iommu_registers; /* VT-d's fault records may be read from its registers */
 	__u64 old_mapping_ns; /* live mappings older than this are told apart, 0: 60 s */
 	__u64 unfinished_ns;  /* age at which an open group is given up, 0: 60 s */

@@ -10,7 +10,9 @@
 
 #include "lib/capture/capture.h"
 #include "lib/capture/devices.h"
+#include "lib/capture/flows.h"
 #include "lib/capture/groups.h"
+#include "lib/capture/hello.h"
 #include "lib/capture/machines.h"
 #include "lib/capture/merge.h"
 #include "lib/capture/objects.h"
@@ -39,7 +41,9 @@ struct capture {
 	struct machines *machines;
 	struct windows *windows;
 	struct owners *owners;
-	struct owner_set ended; /* processes since they were last forgotten */
+	struct flows *flows;
+	struct networks *networks; /* of emulated machines */
+	struct owner_set ended;	   /* processes since they were last forgotten */
 	struct merge *merge;
 	struct rdma_counters *rdma; /* NULL while not read */
 	__u64 rdma_events;
@@ -115,6 +119,9 @@ void capture_forget_deadline(struct capture *c);
 /* paths/emulated.c: what comes from emulated machines; device_ask_fn of a struct capture. */
 extern const struct machines_ops capture_machines_ops;
 void capture_ask_machine(void *self, __u32 pid);
+/* paths/tcp.c: TCP in the namespaces of these inodes is that of this device's network. */
+void capture_enter_networks(struct capture *c, const struct device_key *key, __u32 handle,
+			    const __u64 inodes[HELLO_NETWORKS]);
 /*
  * emulator.c: those that probes are attached to. The configured one always, at first and whenever another file
  * has taken its place, which this looks at; those that machines run as long as one does.

@@ -228,6 +228,13 @@ __u32 device_table_enter(struct device_table *table, const struct device_key *ke
 	return keep_met(table, key, state.id, info);
 }
 
+__u32 device_table_number(const struct device_table *table, const struct device_key *key)
+{
+	const struct device_entry *entry = device_entry_find(table, key);
+
+	return entry ? entry->id : DEVICE_NONE;
+}
+
 static void device_table_meet(struct device_table *table, const struct device_key *key,
 			      struct device_state *state)
 {

@@ -30,6 +30,8 @@ void device_table_destroy(struct device_table *table);
  */
 __u32 device_table_enter(struct device_table *table, const struct device_key *key,
 			 const struct device_info *info);
+/* The kernel-side number of a device that was entered, DEVICE_NONE for any other. */
+__u32 device_table_number(const struct device_table *table, const struct device_key *key);
 /* The handle for a kernel-side number, DEVICE_NONE for one nobody knows. Cheap, but for the first of a device. */
 __u32 device_table_handle(struct device_table *table, __u32 id);
 /* Devices entered or named since the last call, new ones in the order of their handles; NULL: no more. */

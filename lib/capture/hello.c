@@ -125,6 +125,25 @@ static bool get_text(const json_t *object, const char *key, char text[NAME_TEXT]
 	return true;
 }
 
+/* "networks": [guest, wire]; none is told of a device that is no NIC, or one without a network. */
+static bool get_networks(const json_t *object, __u64 networks[HELLO_NETWORKS])
+{
+	const json_t *list = json_object_get(object, "networks");
+
+	if (!list)
+		return true;
+	if (!json_is_array(list) || json_array_size(list) != HELLO_NETWORKS)
+		return false;
+	for (size_t i = 0; i < HELLO_NETWORKS; i++) {
+		json_int_t inode = json_integer_value(json_array_get(list, i));
+
+		if (inode <= 0 || inode > UINT32_MAX)
+			return false;
+		networks[i] = (__u64)inode;
+	}
+	return networks[0] != networks[1];
+}
+
 static int parse_device(const json_t *object, size_t index, struct hello_device *device)
 {
 	__u64 number, queues, pasid;
@@ -143,6 +162,9 @@ static int parse_device(const json_t *object, size_t index, struct hello_device 
 	if (json_object_get(object, "mapped_at") &&
 	    !get_number(object, "mapped_at", INT64_MAX, &device->mapped_at))
 		return failed(-EPROTO, "hello: device %s is mapped nowhere", device->name);
+	if (!get_networks(object, device->networks))
+		return failed(-EPROTO, "hello: networks of device %s are no two namespaces",
+			      device->name);
 	device->index = index;
 	device->queues = queues;
 	device->pasid = pasid;

@@ -11,6 +11,7 @@
 #include "lib/base/stream.h"
 
 #define HELLO_DEVICES_MAX 4096
+#define HELLO_NETWORKS	  2 /* of a NIC: its guest's and the wire's */
 
 struct hello_device {
 	char name[NAME_TEXT];
@@ -20,7 +21,8 @@ struct hello_device {
 	__u32 queues;
 	__u32 pasid;
 	__u64 memory;
-	__u64 mapped_at; /* 0: not told */
+	__u64 mapped_at;		/* 0: not told */
+	__u64 networks[HELLO_NETWORKS]; /* inodes of their namespaces, 0: it has none */
 };
 
 struct hello {

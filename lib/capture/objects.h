@@ -24,7 +24,7 @@ struct shared_maps {
 	int *ring_fds; /* one per possible CPU */
 	size_t ring_bytes;
 	int counters, devices, devices_gone, owners, process_names, domains, groups, pids,
-		aggregates, aggregate_bins, stacks;
+		aggregates, aggregate_bins, stacks, networks, flows, flow_names;
 	const struct mapping_set *mappings; /* mapped, read only */
 	struct capture_state *state;	    /* mapped; both sides update it atomically */
 	size_t state_bytes;

@@ -99,6 +99,8 @@ const char *place_lacking(enum place place)
 		[PLACE_RESOLVERS] =
 			("nothing resolves device page faults in this kernel, and no process was "
 			 "asked for"),
+		[PLACE_NETWORKS] =
+			"no emulated machine has a network, and the host's was not asked for (--tcp)",
 		[PLACE_DMA_RESOURCES] = "this kernel maps resources like pages: dma_map tells them",
 	};
 

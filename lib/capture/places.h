@@ -20,6 +20,7 @@ enum place {
 	PLACE_AMD_VI_REQUESTS,
 	PLACE_RESOLVERS, /* what resolves device page faults in the kernel, or a process asked for */
 	PLACE_DMA_RESOURCES, /* dma_map_resource() does not end in what is watched anyway */
+	PLACE_NETWORKS,	     /* an emulated machine has some, or the host's were asked for */
 	PLACE_COUNT,
 };
 
@@ -30,7 +31,7 @@ struct places {
 /*
  * Asks sysfs for the active IOMMUs and what they can; `directory` NULL: /sys/class/iommu. One of an
  * unknown driver may have everything. PLACE_RESOLVERS is there if page requests are; what else may
- * need it, and PLACE_DMA_RESOURCES, are the caller's to say.
+ * need it, PLACE_DMA_RESOURCES and PLACE_NETWORKS are the caller's to say.
  */
 void places_look(struct places *places, const char *directory);
 /* For tests: this directory is looked at in the place of NULL, until NULL is given. */

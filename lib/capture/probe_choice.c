@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/base/fail.h"
@@ -181,6 +182,8 @@ static void probe_choose(struct probe_set *set, struct probe *probe,
 
 static void make_filter(struct capture_filter *filter, const struct capture_config *config)
 {
+	struct timespec tick;
+
 	filter->kinds = filter->singles = config->kinds;
 	if (capture_all_kinds(config))
 		memset(&filter->kinds, 0xff, sizeof(filter->kinds));
@@ -190,6 +193,10 @@ static void make_filter(struct capture_filter *filter, const struct capture_conf
 	filter->iommu_registers = config->iommu_registers;
 	filter->stacks_per_second = STACKS_PER_SECOND;
 	filter->machine_user = geteuid();
+	filter->all_networks = config->tcp;
+	/* The clock that ticks once a jiffy. */
+	if (!clock_getres(CLOCK_MONOTONIC_COARSE, &tick))
+		filter->jiffy_ns = (__u64)tick.tv_nsec;
 }
 
 bool probe_required(const char *name)
@@ -249,6 +256,7 @@ int probe_set_create(struct probe_set **set, const struct capture_config *config
 	}
 	make_filter(&s->filter, config);
 	s->processes = config->pid_count;
+	s->networks = config->tcp;
 	probe_set_choose_again(s); /* none has chosen yet: only looks where we are */
 	/* Who listens to others is chosen when these are. */
 	for (int listens = 0; listens < 2; listens++)

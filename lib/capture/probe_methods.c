@@ -200,8 +200,8 @@ bool probe_take_next_method(struct probe_set *set, struct probe *probe, const ch
 }
 
 /*
- * What places_look() cannot know: who else resolves device page faults, who is asked for, and what this
- * kernel's DMA API ends in.
+ * What places_look() cannot know: who else resolves device page faults, who is asked for, what this kernel's
+ * DMA API ends in, and what networks there are.
  */
 static void look_at_places(struct probe_set *set, struct places *places)
 {
@@ -209,6 +209,7 @@ static void look_at_places(struct probe_set *set, struct places *places)
 	if (set->processes ||
 	    (set->names && kernel_names_find(set->names, RDMA_FAULT, RDMA_FAULT_MODULES)))
 		places->there[PLACE_RESOLVERS] = true;
+	places->there[PLACE_NETWORKS] = set->networks;
 	places->there[PLACE_DMA_RESOURCES] =
 		!set->names || !kernel_names_find(set->names, RESOURCES_LIKE_PAGES, NULL);
 }

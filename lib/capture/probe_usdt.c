@@ -64,7 +64,7 @@ static size_t enter_sites(struct probe_set *set, __u32 first, const struct usdt_
 		rows[i] = count > before;
 		if (!rows[i] && probe->info.state != PROBE_ON)
 			snprintf(probe->info.reason, sizeof(probe->info.reason),
-				 error ? "%.500s" : "%.450s has no such probe",
+				 error ? "%.500s" : "%.450s " PROBE_NOT_IN_EMULATOR,
 				 error ? failure_text() : path);
 	}
 	return count;
@@ -165,6 +165,6 @@ void probe_set_look_at(struct probe_set *set, const struct usdt_binary *binary, 
 			probe_turn_on(probe);
 		else
 			snprintf(probe->info.reason, sizeof(probe->info.reason),
-				 "%.450s has no such probe", path);
+				 "%.450s " PROBE_NOT_IN_EMULATOR, path);
 	}
 }

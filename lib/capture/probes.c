@@ -114,6 +114,16 @@ void probe_set_expect_processes(struct probe_set *set)
 	set->processes = true;
 }
 
+void probe_set_expect_networks(struct probe_set *set)
+{
+	if (set->networks)
+		return;
+	set->networks = true;
+	/* Before that, they are loaded with all others. */
+	if (set->maps)
+		probe_set_look_again(set);
+}
+
 /*
  * The kernel takes uprobes away under another lock than programs on functions, and waits for grace
  * periods under both: at the same time it is over sooner.

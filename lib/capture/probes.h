@@ -50,7 +50,8 @@ struct attach_method {
 
 #define ATTACH_METHODS 4
 
-#define PROBE_LEFT_OUT "left out by --disable-probe" /* a reason to be off */
+#define PROBE_LEFT_OUT	      "left out by --disable-probe" /* a reason to be off */
+#define PROBE_NOT_IN_EMULATOR "has no such probe"	    /* likewise, behind its path */
 
 struct probe_row {
 	enum probe_id id;
@@ -166,6 +167,8 @@ void probe_set_look_at(struct probe_set *set, const struct usdt_binary *binary, 
 void probe_set_look_again(struct probe_set *set);
 /* From now on CPU faults of some process are wanted; rows of use for that are loaded next time. */
 void probe_set_expect_processes(struct probe_set *set);
+/* Likewise TCP of some network: rows of use for that are attached at once, if others are. */
+void probe_set_expect_networks(struct probe_set *set);
 void probe_set_destroy(struct probe_set *set);
 
 /* Reads the kernel-side counters into the rows; `totals` (may be NULL) gets the sums. */

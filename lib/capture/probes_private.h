@@ -44,6 +44,7 @@ struct probe_set {
 	const struct shared_maps *maps;
 	struct places places; /* when last looked */
 	bool processes;	      /* CPU faults of some are wanted */
+	bool networks;	      /* TCP of some is */
 	int functions;	      /* 0: the kernel lets programs onto its functions, else why not */
 	int many_arguments;   /* likewise those of more than six arguments, or UNTRIED */
 	struct probe probes[PROBE_COUNT];

@@ -51,6 +51,7 @@ static void look_at_emulator(struct probe_set *set, const char *asked)
 
 int capture_probe_report(const struct capture_config *config, struct stream sink)
 {
+	struct capture_config all = *config;
 	struct shared_maps maps = {};
 	struct host_info host;
 	struct probe_set *set;
@@ -59,7 +60,9 @@ int capture_probe_report(const struct capture_config *config, struct stream sink
 	int error;
 
 	objects_verbose(config->verbose);
-	error = probe_set_create(&set, config);
+	/* What could be asked for is there. */
+	all.tcp = true;
+	error = probe_set_create(&set, &all);
 	if (error)
 		return error;
 	probe_set_check_traceable(set);

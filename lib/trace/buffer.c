@@ -33,6 +33,11 @@ void trace_buffer_put_u8(struct trace_buffer *buffer, __u8 value)
 	trace_buffer_put(buffer, &value, sizeof(value));
 }
 
+void trace_buffer_put_u16(struct trace_buffer *buffer, __u16 value)
+{
+	trace_buffer_put(buffer, &value, sizeof(value));
+}
+
 void trace_buffer_put_u32(struct trace_buffer *buffer, __u32 value)
 {
 	trace_buffer_put(buffer, &value, sizeof(value));
@@ -71,7 +76,7 @@ const void *trace_cursor_take(struct trace_cursor *cursor, size_t size)
 	return bytes;
 }
 
-static void take_into(struct trace_cursor *cursor, void *value, size_t size)
+void trace_cursor_into(struct trace_cursor *cursor, void *value, size_t size)
 {
 	const void *bytes = trace_cursor_take(cursor, size);
 
@@ -85,7 +90,15 @@ __u8 trace_cursor_u8(struct trace_cursor *cursor)
 {
 	__u8 value;
 
-	take_into(cursor, &value, sizeof(value));
+	trace_cursor_into(cursor, &value, sizeof(value));
+	return value;
+}
+
+__u16 trace_cursor_u16(struct trace_cursor *cursor)
+{
+	__u16 value;
+
+	trace_cursor_into(cursor, &value, sizeof(value));
 	return value;
 }
 
@@ -93,7 +106,7 @@ __u32 trace_cursor_u32(struct trace_cursor *cursor)
 {
 	__u32 value;
 
-	take_into(cursor, &value, sizeof(value));
+	trace_cursor_into(cursor, &value, sizeof(value));
 	return value;
 }
 
@@ -101,7 +114,7 @@ __u64 trace_cursor_u64(struct trace_cursor *cursor)
 {
 	__u64 value;
 
-	take_into(cursor, &value, sizeof(value));
+	trace_cursor_into(cursor, &value, sizeof(value));
 	return value;
 }
 
@@ -110,7 +123,7 @@ void trace_cursor_text(struct trace_cursor *cursor, char *text, size_t size)
 	const void *bytes;
 	__u16 length;
 
-	take_into(cursor, &length, sizeof(length));
+	trace_cursor_into(cursor, &length, sizeof(length));
 	bytes = trace_cursor_take(cursor, length);
 	if (!bytes)
 		length = 0;

@@ -18,6 +18,7 @@ struct trace_buffer {
 void *trace_buffer_reserve(struct trace_buffer *buffer, size_t more);
 void trace_buffer_put(struct trace_buffer *buffer, const void *bytes, size_t size);
 void trace_buffer_put_u8(struct trace_buffer *buffer, __u8 value);
+void trace_buffer_put_u16(struct trace_buffer *buffer, __u16 value);
 void trace_buffer_put_u32(struct trace_buffer *buffer, __u32 value);
 void trace_buffer_put_u64(struct trace_buffer *buffer, __u64 value);
 /* u16 length, then the bytes up to the terminator or `size`. */
@@ -35,7 +36,9 @@ struct trace_cursor {
 };
 
 const void *trace_cursor_take(struct trace_cursor *cursor, size_t size);
+void trace_cursor_into(struct trace_cursor *cursor, void *value, size_t size);
 __u8 trace_cursor_u8(struct trace_cursor *cursor);
+__u16 trace_cursor_u16(struct trace_cursor *cursor);
 __u32 trace_cursor_u32(struct trace_cursor *cursor);
 __u64 trace_cursor_u64(struct trace_cursor *cursor);
 /* Always terminates `text`; what does not fit is skipped. */

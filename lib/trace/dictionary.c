@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/fail.h"
+#include "lib/base/flow.h"
 #include "lib/trace/format.h"
 
 #define HASH_NONFATAL_OOM 1
@@ -106,10 +107,12 @@ void trace_dictionary_use_events(struct trace_dictionary *dictionary, const stru
 		device = event->device;
 		if (event->kind == EVENT_DMA_LIVE || event->kind == EVENT_FAULT_OWNER)
 			dictionary_use(dictionary, TRACE_STACK, event->group, out);
+		if (event_flow(event))
+			dictionary_use(dictionary, TRACE_FLOW, event_flow(event), out);
 		if (!dictionary->processes)
 			continue;
 		dictionary_use(dictionary, TRACE_PROCESS, event->pid, out);
-		if (event->tid != event->pid)
+		if (event->tid != event->pid && event_has_thread(event))
 			dictionary_use(dictionary, TRACE_PROCESS, event->tid, out);
 	}
 }

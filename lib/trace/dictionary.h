@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Inside lib/trace: what the events of a flight recorder name (devices, stacks, processes), so that a
+ * Inside lib/trace: what the events of a flight recorder name (devices, stacks, processes, flows), so that a
  * segment is told again those that it uses, and no others.
  */
 #ifndef FAULTLINE_TRACE_DICTIONARY_H

@@ -54,6 +54,7 @@ enum trace_frame_type {
 	TRACE_KEPT = 12,
 	TRACE_RECORDS =
 		13, /* several records of other types, told again where a segment needs them */
+	TRACE_FLOW = 14,
 };
 
 enum trace_frame_flags {

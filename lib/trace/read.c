@@ -24,6 +24,9 @@
  */
 #define UNTOLD_MAX 256
 
+/* What events name, each type with numbers of its own. */
+enum reader_name { NAME_DEVICE, NAME_STACK, NAME_PROCESS, NAME_FLOW, NAMES };
+
 struct reader {
 	struct trace_frames frames;
 	struct trace_unpacker unpacker;
@@ -36,17 +39,17 @@ struct reader {
 	__u64 end_ns;
 	__u32 untold[UNTOLD_MAX];
 	unsigned int untold_count;
-	__u32 last_known; /* the last, which is most often the next */
-	bool untimed;	  /* of trace_read_config */
-	bool stopped;	  /* no more memory for what is read */
-	bool repeated;	  /* the current record may have been delivered before */
-	__u8 *told[3];	  /* a bit for each device, stack and process that was delivered */
+	__u32 last_known;  /* the last, which is most often the next */
+	bool untimed;	   /* of trace_read_config */
+	bool stopped;	   /* no more memory for what is read */
+	bool repeated;	   /* the current record may have been delivered before */
+	__u8 *told[NAMES]; /* a bit for each that was delivered, by enum reader_name */
 	struct event *events;
 };
 
 static bool was_told(const struct reader *reader, __u32 device)
 {
-	return device < HANDLES && reader->told[0][device / 8] >> device % 8 & 1;
+	return device < HANDLES && reader->told[NAME_DEVICE][device / 8] >> device % 8 & 1;
 }
 
 static bool device_is_known(struct reader *reader, __u32 device)
@@ -140,10 +143,9 @@ static int read_events(struct reader *reader, struct trace_cursor *cursor)
 }
 
 /* What is repeated is told to those who have not heard it: its first telling may be gone. */
-static bool reader_told_before(struct reader *reader, enum trace_frame_type type, __u32 id)
+static bool reader_told_before(struct reader *reader, enum reader_name name, __u32 id)
 {
-	unsigned int which = type == TRACE_DEVICE ? 0 : type == TRACE_STACK ? 1 : 2;
-	__u8 *byte = reader->told[which] + id / 8, bit = (__u8)(1 << id % 8);
+	__u8 *byte = reader->told[name] + id / 8, bit = (__u8)(1 << id % 8);
 	bool told;
 
 	if (id >= TOLD_IDS)
@@ -169,7 +171,7 @@ static int read_device(struct reader *reader, struct trace_cursor *cursor)
 	struct device_info device;
 
 	trace_get_device(cursor, &device);
-	if (reader_told_before(reader, TRACE_DEVICE, device.handle))
+	if (reader_told_before(reader, NAME_DEVICE, device.handle))
 		return 0;
 	return reader->sink.ops->device ? reader->sink.ops->device(reader->sink.self, &device) : 0;
 }
@@ -205,7 +207,7 @@ static int read_stack(struct reader *reader, struct trace_cursor *cursor)
 	struct stack_info stack;
 
 	trace_get_stack(cursor, &stack);
-	if (reader_told_before(reader, TRACE_STACK, stack.id))
+	if (reader_told_before(reader, NAME_STACK, stack.id))
 		return 0;
 	return sink->ops->stack ? sink->ops->stack(sink->self, &stack) : 0;
 }
@@ -216,9 +218,20 @@ static int read_process(struct reader *reader, struct trace_cursor *cursor)
 	struct process_info process;
 
 	trace_get_process(cursor, &process);
-	if (reader_told_before(reader, TRACE_PROCESS, process.pid))
+	if (reader_told_before(reader, NAME_PROCESS, process.pid))
 		return 0;
 	return sink->ops->process ? sink->ops->process(sink->self, &process) : 0;
+}
+
+static int read_flow(struct reader *reader, struct trace_cursor *cursor)
+{
+	const struct stream *sink = &reader->sink;
+	struct flow_info flow;
+
+	trace_get_flow(cursor, &flow);
+	if (reader_told_before(reader, NAME_FLOW, flow.id))
+		return 0;
+	return sink->ops->flow ? sink->ops->flow(sink->self, &flow) : 0;
 }
 
 static int read_kept(struct reader *reader, struct trace_cursor *cursor)
@@ -255,6 +268,8 @@ static int read_record(struct reader *reader, __u8 type, struct trace_cursor *cu
 		return read_stack(reader, cursor);
 	case TRACE_PROCESS:
 		return read_process(reader, cursor);
+	case TRACE_FLOW:
+		return read_flow(reader, cursor);
 	case TRACE_LOSS:
 		trace_get_loss(cursor, &reader->loss);
 		reader->loss.as_of_ns = reader->frames.header.last_ns;
@@ -376,19 +391,20 @@ int trace_read(const struct trace_read_config *config, struct stream sink)
 		.untimed = config->untimed,
 	};
 	int err = trace_frames_open(&reader.frames, config->path, config->strict);
+	bool room = true;
 
 	if (err)
 		return err;
-	for (size_t i = 0; i < 3; i++)
-		reader.told[i] = calloc(1, TOLD_IDS / 8);
+	for (size_t i = 0; i < NAMES; i++)
+		room &= (reader.told[i] = calloc(1, TOLD_IDS / 8)) != NULL;
 	reader.events = calloc(TRACE_BLOCK, sizeof(*reader.events));
 	err = trace_unpacker_open(&reader.unpacker);
-	if (!err && (!reader.told[0] || !reader.told[1] || !reader.told[2] || !reader.events))
+	if (!err && (!room || !reader.events))
 		err = failed(-ENOMEM, "no memory to read a recording");
 	err = err ? err : reader_read_all(&reader);
 	trace_unpacker_close(&reader.unpacker);
 	trace_buffer_free(&reader.memory);
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < NAMES; i++)
 		free(reader.told[i]);
 	free(reader.events);
 	trace_frames_close(&reader.frames);

@@ -186,6 +186,33 @@ void trace_get_process(struct trace_cursor *in, struct process_info *process)
 	GET_TEXT(in, process->comm);
 }
 
+void trace_put_flow(struct trace_buffer *out, const struct flow_info *flow)
+{
+	trace_buffer_put_u32(out, flow->id);
+	trace_buffer_put_u32(out, flow->device);
+	trace_buffer_put_u8(out, flow->family);
+	trace_buffer_put_u8(out, flow->protocol);
+	trace_buffer_put_u16(out, flow->ethertype);
+	trace_buffer_put_u16(out, flow->source_port);
+	trace_buffer_put_u16(out, flow->destination_port);
+	trace_buffer_put(out, flow->source, sizeof(flow->source));
+	trace_buffer_put(out, flow->destination, sizeof(flow->destination));
+}
+
+void trace_get_flow(struct trace_cursor *in, struct flow_info *flow)
+{
+	memset(flow, 0, sizeof(*flow));
+	flow->id = trace_cursor_u32(in);
+	flow->device = trace_cursor_u32(in);
+	flow->family = trace_cursor_u8(in);
+	flow->protocol = trace_cursor_u8(in);
+	flow->ethertype = trace_cursor_u16(in);
+	flow->source_port = trace_cursor_u16(in);
+	flow->destination_port = trace_cursor_u16(in);
+	trace_cursor_into(in, flow->source, sizeof(flow->source));
+	trace_cursor_into(in, flow->destination, sizeof(flow->destination));
+}
+
 void trace_put_loss(struct trace_buffer *out, const struct loss_info *loss)
 {
 	trace_buffer_put_u64(out, loss->produced);

@@ -17,6 +17,8 @@ void trace_put_stack(struct trace_buffer *out, const struct stack_info *stack);
 void trace_get_stack(struct trace_cursor *in, struct stack_info *stack);
 void trace_put_process(struct trace_buffer *out, const struct process_info *process);
 void trace_get_process(struct trace_cursor *in, struct process_info *process);
+void trace_put_flow(struct trace_buffer *out, const struct flow_info *flow);
+void trace_get_flow(struct trace_cursor *in, struct flow_info *flow);
 void trace_put_loss(struct trace_buffer *out, const struct loss_info *loss);
 void trace_put_kept(struct trace_buffer *out, const struct kept_info *kept);
 void trace_get_kept(struct trace_cursor *in, struct kept_info *kept);

@@ -256,6 +256,16 @@ static int write_process(void *self, const struct process_info *process)
 	return end_name(writer, TRACE_PROCESS, process->pid);
 }
 
+static int write_flow(void *self, const struct flow_info *flow)
+{
+	struct trace_writer *writer = self;
+
+	if (begin_name(writer))
+		return writer->error;
+	trace_put_flow(&writer->raw, flow);
+	return end_name(writer, TRACE_FLOW, flow->id);
+}
+
 static int write_loss(void *self, const struct loss_info *loss)
 {
 	struct trace_writer *writer = self;
@@ -355,6 +365,7 @@ static const struct stream_ops writer_ops = {
 	.device = write_device,
 	.stack = write_stack,
 	.process = write_process,
+	.flow = write_flow,
 	.events = write_events,
 	.aggregate = write_aggregate,
 	.loss = write_loss,

@@ -20,7 +20,7 @@ ROW = [8, 4, 4, 2, 2, 1, 1, 8, 8, 8, 8, 4, 4]
 BIN = [4, 4]
 PAGE = [8, 4, 4, 4, 4]
 HOST_START = 7  # of a host's fields
-RECORDS = {  # t: text, I: u32, i: s32, Q: u64
+RECORDS = {  # t: text, a: an address' 16 bytes, B: u8, H: u16, I: u32, i: s32, Q: u64
     1: ("host", "tttttIIQtt"),
     2: ("clock", "QQ"),
     3: ("probe", "tttIQQQQ"),
@@ -30,9 +30,10 @@ RECORDS = {  # t: text, I: u32, i: s32, Q: u64
     10: ("stack", "IIt"),
     11: ("process", "IQt"),
     12: ("kept", "QQQ"),
+    14: ("flow", "IIBBHHHaa"),
 }
 EVENTS, AGGREGATE, SEVERAL = 5, 6, 13
-NAMES = {4, 10, 11}  # device, stack, process: the first field tells one from another
+NAMES = {4, 10, 11, 14}  # device, stack, process, flow: the first field tells one from another
 
 
 class Cursor:
@@ -49,6 +50,8 @@ class Cursor:
         return struct.unpack("<" + code, self.take(struct.calcsize(code)))[0]
 
     def field(self, code):
+        if code == "a":
+            return self.take(16).hex()
         return self.take(self.number("H")).hex() if code == "t" else self.number(code)
 
 
@@ -93,7 +96,7 @@ def aggregate(cursor):
 
 
 def record(kind, cursor, told, again):
-    """Devices, stacks and processes that are told again are for those who have not heard of them."""
+    """Devices, stacks, processes and flows that are told again are for those who have not heard of them."""
     name, codes = RECORDS[kind]
     fields = [cursor.field(code) for code in codes]
     if not (again and (kind, fields[0]) in told):

@@ -110,6 +110,21 @@ static int log_process(void *self, const struct process_info *process)
 	return 0;
 }
 
+static int log_flow(void *self, const struct flow_info *flow)
+{
+	begin(self, LOG_FLOW);
+	put_u64(self, flow->id);
+	put_u64(self, flow->device);
+	put_u64(self, flow->family);
+	put_u64(self, flow->protocol);
+	put_u64(self, flow->ethertype);
+	put_u64(self, flow->source_port);
+	put_u64(self, flow->destination_port);
+	put(self, flow->source, sizeof(flow->source));
+	put(self, flow->destination, sizeof(flow->destination));
+	return 0;
+}
+
 static int log_kept(void *self, const struct kept_info *kept)
 {
 	begin(self, LOG_KEPT);
@@ -183,6 +198,7 @@ static const struct stream_ops log_ops = {
 	.device = log_device,
 	.stack = log_stack,
 	.process = log_process,
+	.flow = log_flow,
 	.events = log_events,
 	.aggregate = log_aggregate,
 	.loss = log_loss,
@@ -285,6 +301,25 @@ static int push_process(__u64 *seed, __u64 now_ns, struct stream sink)
 	return sink.ops->process(sink.self, &process);
 }
 
+static int push_flow(__u64 *seed, __u32 device, struct stream sink)
+{
+	__u64 words[4] = {stream_log_random(seed), stream_log_random(seed), stream_log_random(seed),
+			  stream_log_random(seed)};
+	struct flow_info flow = {
+		.id = (__u32)stream_log_random(seed),
+		.device = device,
+		.family = words[0] & 1 ? 2 : 10,
+		.protocol = (__u8)words[1],
+		.ethertype = (__u16)words[2],
+		.source_port = (__u16)(words[2] >> 16),
+		.destination_port = (__u16)(words[2] >> 32),
+	};
+
+	memcpy(flow.source, words, sizeof(flow.source));
+	memcpy(flow.destination, words + 2, sizeof(flow.destination));
+	return sink.ops->flow(sink.self, &flow);
+}
+
 static int push_aggregate(__u64 *seed, __u64 now_ns, struct stream sink)
 {
 	struct aggregate_row rows[17] = {0};
@@ -343,6 +378,8 @@ static int push_record(__u64 *seed, __u32 *handle, __u64 now_ns, struct stream s
 		return push_process(seed, now_ns, sink);
 	case 7:
 		return sink.ops->kept(sink.self, &kept);
+	case 8:
+		return push_flow(seed, *handle, sink);
 	default:
 		return sink.ops->tick(sink.self, now_ns);
 	}

@@ -23,6 +23,7 @@ enum {
 	LOG_STACK,
 	LOG_PROCESS,
 	LOG_KEPT,
+	LOG_FLOW,
 	LOG_CALLS
 };
 

@@ -12,10 +12,12 @@
 
 #include "injectors/emu/probes.h"
 #include "lib/base/fail.h"
+#include "lib/base/flow.h"
 #include "lib/capture/capture.h"
 #include "lib/capture/capture_private.h"
 
 #define EVENTS_MAX 65536
+#define FLOWS_KEPT 512
 #define MSEC	   1000000ull
 #define MACHINE	   4242424 /* no pid */
 
@@ -24,6 +26,8 @@ static size_t event_count;
 static struct loss_info loss;
 static struct device_info device;
 static size_t device_count, aggregated_faults, aggregated_ios;
+static struct flow_info flows[FLOWS_KEPT];
+static size_t flow_count;
 static __u64 began_ns, ended_ns;
 static bool waits_for_the_end;
 static struct capture *capture;
@@ -51,6 +55,18 @@ static int take_device(void *self, const struct device_info *info)
 		return 0;
 	device = *info;
 	device_count++;
+	return 0;
+}
+
+static int take_flow(void *self, const struct flow_info *info)
+{
+	(void)self;
+	/* Before the first event that names it. */
+	for (size_t i = 0; i < event_count && flow_count < FLOWS_KEPT; i++)
+		assert_int_not_equal(event_flow(&events[i]), info->id);
+	if (flow_count < FLOWS_KEPT)
+		flows[flow_count] = *info;
+	flow_count++;
 	return 0;
 }
 
@@ -91,6 +107,7 @@ static const struct stream_ops ops = {
 	.events = take_events,
 	.loss = take_loss,
 	.device = take_device,
+	.flow = take_flow,
 	.aggregate = take_aggregate,
 };
 static const struct stream sink = {&ops, NULL};
@@ -99,7 +116,7 @@ static void begin(struct capture_config *config)
 {
 	if (geteuid() || access("/sys/kernel/btf/vmlinux", R_OK))
 		skip();
-	event_count = device_count = aggregated_faults = aggregated_ios = 0;
+	event_count = device_count = flow_count = aggregated_faults = aggregated_ios = 0;
 	config->emulator = "/proc/self/exe";
 	if (capture_open(&capture, config) || capture_attach(capture, sink))
 		fail_msg("%s", failure_text());
@@ -346,6 +363,181 @@ static void what_never_resumes_is_given_up(void **state)
 	assert_int_equal(nth_of_kind(EVENT_FAULT_UNFINISHED, 0)->code, EVENT_FAULT_DETECT);
 }
 
+#define IPV4(a, b, c, d) ((__u64)(a) << 24 | (b) << 16 | (c) << 8 | (d))
+
+static struct frames_probe run_of(__u16 port, __u64 code)
+{
+	return (struct frames_probe){
+		.device = 5,
+		.queue = 1,
+		.addresses = IPV4(10, 77, 0, 2) << 32 | IPV4(10, 77, 0, 1),
+		.ports = (__u64)port << 32 | 5201u << 16 | 6,
+		.sequence = 0xfffffff0ull << 32 | 0x10,
+		.frames = 17ull << 32 | 1514,
+		.since = 4711,
+		.code = code,
+	};
+}
+
+static const struct flow_info *flow_of(__u32 id)
+{
+	for (size_t i = 0; i < flow_count && i < FLOWS_KEPT; i++)
+		if (flows[i].id == id)
+			return &flows[i];
+	fail_msg("flow %u was not told", id);
+	return NULL;
+}
+
+static void is_run(const struct event *e, const char *flow)
+{
+	char text[FLOW_TEXT];
+
+	assert_int_equal(e->device, device.handle);
+	assert_int_equal(e->queue, 1);
+	assert_int_equal(e->address, 0xfffffff0ull << 32 | 0x10);
+	assert_int_equal(e->length, 17ull << 32 | 1514);
+	assert_int_equal(e->value, 4711);
+	assert_int_equal(e->pid, getpid());
+	assert_string_equal(flow_format(flow_of(e->tid), text), flow);
+	assert_int_equal(flow_of(e->tid)->device, device.handle);
+}
+
+static void runs_of_frames_name_their_flow(void **state)
+{
+	struct capture_config config = {0};
+	struct frames_probe p;
+	__u32 first;
+
+	begin(&config);
+	for (__u16 i = 0; i < 211; i++) {
+		p = run_of(40000 + i, LOSS_WIRE);
+		FRAMES_PROBE(lost, &p);
+		FRAMES_PROBE(held, &p);
+		FRAMES_PROBE(recovered, &p);
+	}
+	p.addresses = p.addresses << 32 | p.addresses >> 32;
+	FRAMES_PROBE(lost, &p);
+	p.addresses = 0;
+	p.ports = 0x0806;
+	FRAMES_PROBE(lost, &p);
+	end();
+	assert_int_equal(loss.lost + loss.late + loss.state_failed, 0);
+	assert_int_equal(count_kind(EVENT_FRAMES_LOST), 213);
+	assert_int_equal(count_kind(EVENT_FRAMES_HELD), 211);
+	assert_int_equal(count_kind(EVENT_FRAMES_RECOVERED), 211);
+	assert_int_equal(flow_count, 213);
+	for (size_t i = 0; i < 211; i++) {
+		const struct event *e = nth_of_kind(EVENT_FRAMES_LOST, i);
+		char flow[64];
+
+		snprintf(flow, sizeof(flow), "10.77.0.2:%zu > 10.77.0.1:5201", 40000 + i);
+		is_run(e, flow);
+		assert_int_equal(e->code, LOSS_WIRE);
+		assert_int_equal(e->pasid, PASID_NONE);
+		assert_int_equal(e->group + e->instance, 0);
+		first = e->tid;
+		is_run(nth_of_kind(EVENT_FRAMES_HELD, i), flow);
+		assert_int_equal(nth_of_kind(EVENT_FRAMES_HELD, i)->tid, first);
+		assert_int_equal(nth_of_kind(EVENT_FRAMES_RECOVERED, i)->tid, first);
+	}
+	is_run(nth_of_kind(EVENT_FRAMES_LOST, 211), "10.77.0.1:40210 > 10.77.0.2:5201");
+	is_run(nth_of_kind(EVENT_FRAMES_LOST, 212), "ethertype 0x0806");
+}
+
+/* A run that a fault has cost is told while its page request group is open. */
+static void runs_of_frames_name_their_fault(void **state)
+{
+	struct fault_probe fault = probe_of(5, 7, 1 << 12, EVENT_WRITE | EVENT_LAST);
+	struct frames_probe p = run_of(1, LOSS_FAULT | 8 << 8 | (__u64)PASID_NONE << 32);
+	struct capture_config config = {0};
+
+	begin(&config);
+	for (int i = 0; i < 13; i++) {
+		FAULT_PROBE(detect, &fault);
+		FAULT_PROBE(request, &fault);
+		FRAMES_PROBE(lost, &p);
+		FAULT_PROBE(response, &fault);
+		FRAMES_PROBE(held, &p);
+		FAULT_PROBE(resume, &fault);
+		FRAMES_PROBE(lost, &p);
+	}
+	p.code = LOSS_FAULT | 8 << 8 | 3ull << 32;
+	fault.pasid = 3;
+	FAULT_PROBE(detect, &fault);
+	FRAMES_PROBE(held, &p);
+	end();
+	assert_int_equal(loss.state_failed, 0);
+	assert_int_equal(flow_count, 1);
+	assert_int_equal(count_kind(EVENT_FRAMES_LOST), 26);
+	for (size_t i = 0; i < 26; i++) {
+		const struct event *e = nth_of_kind(EVENT_FRAMES_LOST, i);
+
+		assert_int_equal(e->group, 7);
+		assert_int_equal(e->pasid, PASID_NONE);
+		/* Every other one comes when nobody knows the group any more. */
+		assert_int_equal(e->instance,
+				 i % 2 ? 0 : nth_of_kind(EVENT_FAULT_DETECT, i / 2)->instance);
+		assert_true(i % 2 || e->instance);
+	}
+	for (size_t i = 0; i < 14; i++)
+		assert_int_equal(nth_of_kind(EVENT_FRAMES_HELD, i)->instance,
+				 nth_of_kind(EVENT_FAULT_DETECT, i)->instance);
+	assert_int_equal(nth_of_kind(EVENT_FRAMES_HELD, 13)->pasid, 3);
+}
+
+static void rings_tell_what_they_count(void **state)
+{
+	struct ring_probe p = {5, 2, RING_TX, 1ull << 40, 3ull << 41, 19ull << 32 | 256, 23, 29};
+	struct capture_config config = {0};
+	const struct event *e;
+
+	begin(&config);
+	RING_PROBE(&p);
+	HEAD_PROBE(5, 4, 31, 37);
+	end();
+	e = nth_of_kind(EVENT_RING_STATE, 0);
+	assert_int_equal(e->device, device.handle);
+	assert_int_equal(e->queue, 2);
+	assert_int_equal(e->code, RING_TX);
+	assert_int_equal(e->value, 1ull << 40);
+	assert_int_equal(e->length, 3ull << 41);
+	assert_int_equal(e->address, 19ull << 32 | 256);
+	assert_int_equal(e->tid, 23);
+	assert_int_equal(e->group, 29);
+	e = nth_of_kind(EVENT_HEAD_ADVANCED, 0);
+	assert_int_equal(e->device, device.handle);
+	assert_int_equal(e->queue, 4);
+	assert_int_equal(e->value, 31);
+	assert_int_equal(e->length, 37);
+	assert_int_equal(e->tid, 0);
+	assert_int_equal(flow_count, 0);
+}
+
+/* Whoever invents flows takes what room there is: the others' events have none, and that is counted. */
+static void flows_without_room_are_counted(void **state)
+{
+	struct capture_config config = {.ring_bytes = 8u << 20};
+	struct frames_probe p;
+
+	begin(&config);
+	for (unsigned int i = 0; i < FLOWS_MAX; i++) {
+		p = run_of((__u16)i, LOSS_WIRE);
+		FRAMES_PROBE(lost, &p);
+	}
+	for (unsigned int i = 0; i < 17; i++) {
+		p = run_of((__u16)(FLOWS_MAX + i), LOSS_WIRE);
+		FRAMES_PROBE(lost, &p);
+		/* Those that are known are known. */
+		p = run_of(1, LOSS_WIRE);
+		FRAMES_PROBE(lost, &p);
+	}
+	end();
+	assert_int_equal(loss.state_failed, 17);
+	assert_int_equal(flow_count, FLOWS_MAX);
+	for (size_t i = 0; i < 34; i++)
+		assert_int_equal(!nth_of_kind(EVENT_FRAMES_LOST, FLOWS_MAX + i)->tid, i % 2 == 0);
+}
+
 static void loss_of_a_small_ring_is_exact(void **state)
 {
 	struct capture_config config = {.ring_bytes = 4096, .pids = {getpid()}, .pid_count = 1};
@@ -501,6 +693,10 @@ int main(void)
 		cmocka_unit_test(what_never_resumes_is_given_up),
 		cmocka_unit_test(what_goes_on_after_it_was_given_up_is_no_other_fault),
 		cmocka_unit_test(the_number_of_what_was_given_up_can_be_taken_again),
+		cmocka_unit_test(runs_of_frames_name_their_flow),
+		cmocka_unit_test(runs_of_frames_name_their_fault),
+		cmocka_unit_test(rings_tell_what_they_count),
+		cmocka_unit_test(flows_without_room_are_counted),
 		cmocka_unit_test(loss_of_a_small_ring_is_exact),
 		cmocka_unit_test(filters_act_before_the_ring),
 		cmocka_unit_test(a_disabled_probe_is_silent_and_others_go_on),

@@ -71,11 +71,58 @@ static void what_waits_is_bounded(void **state)
 	trace_dictionary_free(&dictionary);
 }
 
+static bool is_told_with(struct trace_dictionary *dictionary, __u16 kind, __u8 type)
+{
+	const struct event event = {.kind = kind, .tid = 5};
+	struct trace_cursor in, payload;
+	struct trace_buffer out = {0};
+	bool told = false;
+	__u8 found;
+
+	trace_dictionary_forget_told(dictionary);
+	trace_dictionary_use_events(dictionary, &event, 1, &out);
+	in = (struct trace_cursor){.next = out.bytes, .left = out.size};
+	while (in.left && trace_get_record(&in, &found, &payload))
+		told |= found == type;
+	trace_buffer_free(&out);
+	return told;
+}
+
+/* A flow, a thread and a counter may have the same number. */
+static void what_an_event_names_is_of_its_kind(void **state)
+{
+	static const struct {
+		__u16 kind;
+		bool flow, thread;
+	} kinds[] = {
+		{EVENT_FAULT_DETECT, .thread = true}, {EVENT_UFFD_WAIT, .thread = true},
+		{EVENT_RDMA_COUNTER, .thread = true}, {EVENT_FRAMES_LOST, .flow = true},
+		{EVENT_FRAMES_HELD, .flow = true},    {EVENT_FRAMES_RECOVERED, .flow = true},
+		{EVENT_HEAD_ADVANCED, .flow = false}, {EVENT_RING_STATE, .flow = false},
+		{EVENT_TCP_RETRANSMIT, .flow = true}, {EVENT_TCP_SYNACK, .flow = true},
+		{EVENT_TCP_STATE, .flow = true},      {EVENT_TCP_ERROR, .flow = true},
+	};
+	struct trace_dictionary dictionary = {0};
+	const struct trace_buffer payload = {.bytes = (__u8[8]){0}, .size = 8};
+
+	given = 99;
+	assert_int_equal(trace_dictionary_put(&dictionary, TRACE_PROCESS, 5, &payload), 0);
+	assert_int_equal(trace_dictionary_put(&dictionary, TRACE_FLOW, 5, &payload), 0);
+	for (size_t i = 0; i < COUNT(kinds); i++) {
+		assert_int_equal(is_told_with(&dictionary, kinds[i].kind, TRACE_FLOW),
+				 kinds[i].flow);
+		assert_int_equal(is_told_with(&dictionary, kinds[i].kind, TRACE_PROCESS),
+				 kinds[i].thread);
+	}
+	trace_dictionary_free(&dictionary);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory_that_runs_out_is_an_error),
 		cmocka_unit_test(what_waits_is_bounded),
+		cmocka_unit_test(what_an_event_names_is_of_its_kind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

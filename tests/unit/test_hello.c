@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/fail.h"
 #include "lib/capture/hello.h"
 
 #define DEVICE(index, name)                                                                  \
@@ -48,6 +49,38 @@ static void where_memory_is_mapped_need_not_be_told(void **state)
 	assert_int_equal(parse(HELLO("{\"mapped_at\":-1,\"index\":0,\"name\":\"d\",\"model\":\"m\","
 				     "\"tenant\":\"t\",\"queues\":1,\"memory\":1,\"pasid\":0}")),
 			 -EPROTO);
+}
+
+static int parse_networks(const char *networks)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text),
+		 HELLO("{\"networks\":%s,\"index\":0,\"name\":\"n\",\"model\":"
+		       "\"nic\",\"tenant\":\"t\",\"queues\":1,\"memory\":1,"
+		       "\"pasid\":0}"),
+		 networks);
+	return parse(text);
+}
+
+static void networks_are_two_namespaces_or_none(void **state)
+{
+	static const char *const bad[] = {
+		"[]",	 "[1]",	    "[1,2,3]",	     "[0,2]", "[1,0]", "[-1,2]", "[1,4294967296]",
+		"[7,7]", "[1.5,2]", "[\"1\",\"2\"]", "null",  "1",     "{}",
+	};
+
+	assert_int_equal(parse(HELLO(DEVICE("0", "vm0/disk"))), 0);
+	assert_int_equal(hello.devices[0].networks[0] | hello.devices[0].networks[1], 0);
+	hello_free(&hello);
+	assert_int_equal(parse_networks("[4026531840,4294967295]"), 0);
+	assert_int_equal(hello.devices[0].networks[0], 4026531840);
+	assert_int_equal(hello.devices[0].networks[1], 4294967295);
+	hello_free(&hello);
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		assert_int_equal(parse_networks(bad[i]), -EPROTO);
+		assert_non_null(strstr(failure_text(), "networks of device n are no two"));
+	}
 }
 
 static void names_that_would_break_a_terminal_are_defused(void **state)
@@ -138,6 +171,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_hello_is_understood),
 		cmocka_unit_test(where_memory_is_mapped_need_not_be_told),
+		cmocka_unit_test(networks_are_two_namespaces_or_none),
 		cmocka_unit_test(names_that_would_break_a_terminal_are_defused),
 		cmocka_unit_test(a_name_without_end_is_cut),
 		cmocka_unit_test(anything_else_is_refused),

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -510,6 +511,35 @@ static void it_outlives_the_thread_that_started_it(void **state)
 	program_free(program);
 }
 
+static void the_host_holds_nothing_open(void **state)
+{
+	const struct network_config how = {.name = "net0", .mtu = 1500, .queue_length = 100};
+	struct program_host own;
+	struct network ours;
+	__u64 inode;
+	int low, high;
+
+	if (no_tap)
+		skip();
+	assert_int_equal(network_open(&ours, &how), 0);
+	/* Below and above those of the host. */
+	high = fcntl(ours.ends[NETWORK_WIRE].netns, F_DUPFD_CLOEXEC, 500);
+	assert_int_equal(high, 500);
+	low = fcntl(high, F_DUPFD_CLOEXEC, 0);
+	assert_int_equal(program_host_open(&own), 0);
+	assert_in_range(own.channel, low + 1, high - 1);
+	close(low);
+	close(high);
+	inode = ours.ends[NETWORK_WIRE].inode;
+	assert_true(is_used(inode));
+	network_close(&ours);
+	alarm(60);
+	while (is_used(inode)) /* it may be about to close it */
+		usleep(1000);
+	alarm(0);
+	program_host_close(&own);
+}
+
 enum death { ALONE, HOST_FIRST, WITH_SIBLING };
 
 /* Another process of the machine, with all that was open in it, that lives on. */
@@ -656,6 +686,7 @@ int main(void)
 		cmocka_unit_test(what_it_leaves_behind_ends_too),
 		cmocka_unit_test(what_it_leaves_behind_does_not_hold_it_up),
 		cmocka_unit_test(it_outlives_the_thread_that_started_it),
+		cmocka_unit_test(the_host_holds_nothing_open),
 		cmocka_unit_test(a_killed_machine_leaves_no_program),
 		cmocka_unit_test(nor_does_one_whose_host_was_killed),
 		cmocka_unit_test(nor_one_whose_descriptors_are_open_elsewhere),

@@ -222,6 +222,14 @@ static void numbers_that_are_none_are_refused(void **state)
 	}
 	is_refused(RESULT_REDIS, heading, "no test with its results");
 	is_refused(RESULT_MEMCASLAP,
+		   "read_bytes: 12x\n\nRun time: 1.0s Ops: 1 TPS: 1 Net_rate: 0.0M/s\n",
+		   "no read_bytes");
+	is_refused(
+		RESULT_SOCKPERF,
+		"[Total Run] a; b; c; ReceivedMessages=1\n[Valid Duration] RunTime=1 sec; c; ReceivedMessages=1\n"
+		"percentile 99.000 = 5\npercentile 50.000 = 5x\n",
+		"no results");
+	is_refused(RESULT_MEMCASLAP,
 		   "read_bytes: 12\n\nRun time: 0.0s Ops: 0 TPS: 0 Net_rate: 0.0M/s\n",
 		   "nothing was answered");
 	is_refused(RESULT_IPERF3, "{\"end\":{\"sum_received\":{\"bits_per_second\":-1}}}",

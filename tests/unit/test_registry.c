@@ -83,6 +83,9 @@ static void fill_devices(struct registry_device *devices, __u32 count)
 	for (__u32 i = 0; i < count; i++) {
 		devices[i] = (struct registry_device){
 			.model = "block", .queues = 3, .pasid = 1u << 31, .memory = 64ull << 30};
+		/* The first has none. */
+		devices[i].network_guest = i ? UINT32_MAX - 2 * i : 0;
+		devices[i].network_wire = i ? UINT32_MAX - 2 * i - 1 : 0;
 		snprintf(devices[i].tenant, sizeof(devices[i].tenant), "tenant%u", i);
 		snprintf(devices[i].name, sizeof(devices[i].name), "tenant%u/disk0", i);
 	}
@@ -93,7 +96,7 @@ static void check_hello(__u32 count)
 {
 	struct registry_device *devices = calloc(count, sizeof(*devices));
 	struct registry *registry;
-	json_t *hello, *last;
+	json_t *hello, *last, *networks;
 	char text[32] = "";
 	int client, received;
 
@@ -112,6 +115,13 @@ static void check_hello(__u32 count)
 	assert_int_equal(json_integer_value(json_object_get(last, "queues")), 3);
 	assert_true(json_integer_value(json_object_get(last, "pasid")) == 1u << 31);
 	assert_true(json_integer_value(json_object_get(last, "memory")) == 64ll << 30);
+	networks = json_object_get(last, "networks");
+	assert_int_equal(json_array_size(networks), count > 1 ? 2 : 0);
+	for (size_t i = 0; i < json_array_size(networks); i++)
+		assert_int_equal(json_integer_value(json_array_get(networks, i)),
+				 UINT32_MAX - 2 * (count - 1) - i);
+	assert_null(
+		json_object_get(json_array_get(json_object_get(hello, "devices"), 0), "networks"));
 	json_decref(hello);
 	assert_int_equal(pread(received, text, sizeof(text), 0), sizeof(RING_TEXT));
 	assert_string_equal(text, RING_TEXT);

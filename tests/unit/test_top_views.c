@@ -14,6 +14,7 @@
 #include "lib/analyze/iommu_faults.h"
 #include "lib/analyze/mappings.h"
 #include "lib/analyze/odp.h"
+#include "lib/analyze/rings.h"
 #include "lib/analyze/vfio.h"
 #include "tools/top/collect.h"
 #include "tests/unit/screen_words.h"
@@ -23,7 +24,7 @@
 #define PAGE  4096
 #define TEXT  (400 * 130)
 
-enum { CARD = 1, NIC, GUEST, OTHER, RXE };
+enum { CARD = 1, NIC, GUEST, OTHER, RXE, NET };
 
 struct fixture {
 	struct analysis *analysis;
@@ -71,6 +72,7 @@ static int setup(void **state)
 	add_device(f, GUEST, DEVICE_VFIO_CONTAINER, "vfio/4001.1", 4001);
 	add_device(f, OTHER, DEVICE_VFIO_CONTAINER, "vfio/4002.2", 4002);
 	add_device(f, RXE, DEVICE_IB, "rxe0", 0);
+	add_device(f, NET, DEVICE_EMULATED, "vm/net", 4003);
 	top_view_init(&f->view);
 	*state = f;
 	return 0;
@@ -179,6 +181,29 @@ static void dma_maps(struct fixture *f, __u64 second, __u32 device, __u64 maps, 
 	assert_int_equal(f->to.ops->aggregate(f->to.self, &frame), 0);
 }
 
+static void ring_state(struct fixture *f, __u64 time_ns, __u16 queue, __u64 frames, __u32 held)
+{
+	push(f, (struct event){.time_ns = time_ns,
+			       .device = NET,
+			       .queue = queue,
+			       .kind = EVENT_RING_STATE,
+			       .code = RING_RX,
+			       .value = frames,
+			       .length = frames * 100,
+			       .address = (__u64)held << 32 | 61});
+}
+
+static void lose_frames(struct fixture *f, __u64 time_ns, __u16 queue, __u64 frames)
+{
+	push(f, (struct event){.time_ns = time_ns,
+			       .device = NET,
+			       .queue = queue,
+			       .kind = EVENT_FRAMES_LOST,
+			       .code = LOSS_FAULT,
+			       .value = time_ns,
+			       .length = frames << 32});
+}
+
 static void look(struct fixture *f, __u64 now_ns)
 {
 	/* Without more events, time hands over what waits for late ones. */
@@ -203,6 +228,9 @@ static void fill(struct fixture *f)
 		odp_fault(f, START + 60 * MS + (__u64)i * 3 * MS, (__u64)(i + 1) * 10000);
 	dma_maps(f, START / SECOND, NIC, 101, 53);
 	dma_maps(f, START / SECOND, CARD, 3, 0);
+	ring_state(f, START + 100 * MS, 3, 13, 2);
+	lose_frames(f, START + 150 * MS, 3, 29);
+	ring_state(f, START + 200 * MS, 3, 110, 7);
 }
 
 static void show(struct fixture *f, unsigned int view, enum latency_span span)
@@ -300,17 +328,20 @@ static void report_rdma(const struct fixture *f, struct writer *w)
 	odp_write(f->analysis, w, &(struct table_wish){0});
 }
 
+static void report_nic(const struct fixture *f, struct writer *w)
+{
+	rings_write(f->analysis, w, &(struct table_wish){0});
+}
+
 /* Every cell of every row is what the writer of `report` gives; that was counted before it compares. */
 static void numbers_are_those_of_the_report(void **state)
 {
 	static const report_table tables[VIEWS] = {
-		[VIEW_IOMMU] = report_iommu,
-		[VIEW_DMA] = report_dma,
-		[VIEW_VFIO] = report_vfio,
-		[VIEW_RDMA] = report_rdma,
+		[VIEW_IOMMU] = report_iommu, [VIEW_DMA] = report_dma, [VIEW_VFIO] = report_vfio,
+		[VIEW_RDMA] = report_rdma,   [VIEW_NIC] = report_nic,
 	};
 	static const size_t expected[VIEWS] = {
-		[VIEW_IOMMU] = 2, [VIEW_DMA] = 2, [VIEW_VFIO] = 2, [VIEW_RDMA] = 2};
+		[VIEW_IOMMU] = 2, [VIEW_DMA] = 2, [VIEW_VFIO] = 2, [VIEW_RDMA] = 2, [VIEW_NIC] = 2};
 	struct fixture *f = *state;
 	struct rows rows = {0};
 
@@ -527,6 +558,38 @@ static void needs(const char *text, const char *what)
 		fail_msg("no '%s' on the screen:\n%s", what, text);
 }
 
+/* By ring and of all; what a ring does not have has no rate, and the first view has the sum. */
+static void lost_frames_have_a_rate(void **state)
+{
+	struct fixture *f = *state;
+
+	look(f, START + SECOND);
+	assert_false(f->model.rings);
+	fill(f);
+	ring_state(f, START + 1500 * MS, 4, 7, 1);
+	lose_frames(f, START + 1600 * MS, 4, 13);
+	look(f, START + 3 * SECOND);
+	assert_true(f->model.rings);
+	assert_true(fabs(f->model.loss_rate - 21) < 0.001);
+	show(f, VIEW_NIC, LATENCY_SINCE_START);
+	assert_int_equal(f->count, 3);
+	assert_string_equal(cell(f, 0, "side").text, "all");
+	assert_true(fabs(rate(f, 0, "lost") - 21) < 0.001);
+	assert_true(fabs(rate(f, 0, "retransmits")) < 0.001);
+	assert_int_equal(cell(f, 1, "queue").count, 3);
+	assert_true(fabs(rate(f, 1, "lost") - 14.5) < 0.001);
+	assert_true(fabs(rate(f, 1, "lost_fault") - 14.5) < 0.001);
+	assert_true(fabs(rate(f, 1, "frames") - 48.5) < 0.001);
+	assert_true(isnan(rate(f, 1, "retransmits")));
+	assert_int_equal(cell(f, 1, "held_now").count, 7);
+	assert_int_equal(cell(f, 2, "queue").count, 4);
+	show(f, VIEW_FAULTS, LATENCY_SINCE_START);
+	needs(draw(f, 24, 80), "frames lost 21.0/s");
+	look(f, START + 4 * SECOND);
+	assert_true(f->model.loss_rate < 0.001);
+	needs(draw(f, 24, 80), "frames lost 0/s");
+}
+
 static void classic_terminal_shows_every_view(void **state)
 {
 	static const char *const wanted[VIEWS][8] = {
@@ -537,6 +600,8 @@ static void classic_terminal_shows_every_view(void **state)
 		[VIEW_VFIO] = {"[4 vfio 2]", "requests refused 1", "vfio/4001.1", "388K", "400K",
 			       "97.0"},
 		[VIEW_RDMA] = {"[5 rdma 11]", "on-demand faults 11", "rxe0", "110us", "77"},
+		[VIEW_NIC] = {"[6 nic 29]", "rings 1, frames lost 29, stalls 0", "vm/net", "97.0",
+			      "9700", "29.0", "61", " rx "},
 	};
 	struct fixture *f = *state;
 
@@ -751,7 +816,7 @@ static void keys_go_round_the_views(void **state)
 		assert_int_equal(f->view.view, i % VIEWS);
 	}
 	press(f, KEY_TOP_BACKTAB);
-	assert_int_equal(f->view.view, VIEW_RDMA);
+	assert_int_equal(f->view.view, VIEW_NIC);
 	press(f, '2');
 	assert_int_equal(f->view.view, VIEW_IOMMU);
 	press(f, '9');
@@ -864,6 +929,7 @@ int main(void)
 		with_analysis(views_are_well_formed),
 		with_analysis(numbers_are_those_of_the_report),
 		with_analysis(numbers_are_those_of_the_events),
+		with_analysis(lost_frames_have_a_rate),
 		with_analysis(rates_add_up_to_the_total),
 		with_analysis(a_row_that_is_renamed_has_no_false_rate),
 		with_analysis(windows_have_what_came_in_them),

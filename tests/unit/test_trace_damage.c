@@ -150,7 +150,7 @@ static void take_away(size_t *calls, size_t *events, size_t frame)
 		[TRACE_PROBE] = LOG_PROBE, [TRACE_DEVICE] = LOG_DEVICE,
 		[TRACE_LOSS] = LOG_LOSS,   [TRACE_AGGREGATE] = LOG_AGGREGATE,
 		[TRACE_STACK] = LOG_STACK, [TRACE_PROCESS] = LOG_PROCESS,
-		[TRACE_KEPT] = LOG_KEPT,
+		[TRACE_KEPT] = LOG_KEPT,   [TRACE_FLOW] = LOG_FLOW,
 	};
 	struct trace_frame_header header;
 
@@ -189,6 +189,7 @@ static void check_damage(const struct stream_log *log, const bool *damaged, bool
 	assert_int_equal(log->calls[LOG_DEVICE], calls[LOG_DEVICE]);
 	assert_int_equal(log->calls[LOG_AGGREGATE], calls[LOG_AGGREGATE]);
 	assert_int_equal(log->calls[LOG_LOSS], calls[LOG_LOSS]);
+	assert_int_equal(log->calls[LOG_FLOW], calls[LOG_FLOW]);
 	assert_int_equal(log->calls[LOG_END], 1);
 }
 

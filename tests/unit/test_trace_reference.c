@@ -85,6 +85,19 @@ static int print_process(void *self, const struct process_info *process)
 	return 0;
 }
 
+static int print_flow(void *self, const struct flow_info *flow)
+{
+	fprintf(self, "flow %u %u %u %u %u %u %u ", flow->id, flow->device, flow->family,
+		flow->protocol, flow->ethertype, flow->source_port, flow->destination_port);
+	for (size_t i = 0; i < sizeof(flow->source); i++)
+		fprintf(self, "%02x", flow->source[i]);
+	fputc(' ', self);
+	for (size_t i = 0; i < sizeof(flow->destination); i++)
+		fprintf(self, "%02x", flow->destination[i]);
+	fputc('\n', self);
+	return 0;
+}
+
 static int print_events(void *self, const struct event *events, size_t count)
 {
 	for (const struct event *e = events; e < events + count; e++)
@@ -155,6 +168,7 @@ static const struct stream_ops print_ops = {
 	.device = print_device,
 	.stack = print_stack,
 	.process = print_process,
+	.flow = print_flow,
 	.events = print_events,
 	.aggregate = print_aggregate,
 	.loss = print_loss,

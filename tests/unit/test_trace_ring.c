@@ -79,6 +79,7 @@ static void push_start(struct stream stream)
 	struct device_info device = {.kind = DEVICE_EMULATED, .iommu_group = -1};
 	struct stack_info stack = {.id = 77, .depth = 1, .text = "dma_map_page_attrs+0x1"};
 	struct process_info process = {.pid = 78, .comm = "dd"};
+	struct flow_info flow = {.id = 79, .device = 1, .family = 10, .source = {[15] = 1}};
 
 	stream.ops->host(stream.self, &host);
 	stream.ops->clock(stream.self, &anchor);
@@ -89,9 +90,13 @@ static void push_start(struct stream stream)
 	}
 	stream.ops->stack(stream.self, &stack);
 	stream.ops->process(stream.self, &process);
+	stream.ops->flow(stream.self, &flow);
 }
 
-/* Event n: its number is its instance, it names a stack and a process; the rest does not compress. */
+/*
+ * Event n: its number is its instance, it names a stack and a process, or a flow and a process; the rest does
+ * not compress.
+ */
 static struct event numbered(__u64 *seed, __u32 n)
 {
 	return (struct event){
@@ -101,7 +106,8 @@ static struct event numbered(__u64 *seed, __u32 n)
 		.device = 1 + n % DEVICES,
 		.group = 77,
 		.pid = 78,
-		.kind = EVENT_DMA_LIVE,
+		.tid = n % 2 ? 79 : 0,
+		.kind = n % 2 ? EVENT_FRAMES_LOST : EVENT_DMA_LIVE,
 		.instance = n,
 	};
 }
@@ -124,7 +130,7 @@ static int push_numbered(struct stream stream, __u64 *seed, __u32 from, __u32 co
 
 /* A sink that wants the dictionary first and instances without a gap. */
 struct order {
-	size_t hosts, clocks, probes, devices, stacks, processes, events, gaps;
+	size_t hosts, clocks, probes, devices, stacks, processes, flows, events, gaps;
 	bool told[DEVICES + 1];
 	__u32 first, last;
 	__u64 end_ns;
@@ -172,12 +178,20 @@ static int order_process(void *self, const struct process_info *process)
 	return 0;
 }
 
+static int order_flow(void *self, const struct flow_info *flow)
+{
+	((struct order *)self)->flows +=
+		flow->id == 79 && flow->family == 10 && flow->source[15] == 1;
+	return 0;
+}
+
 static int order_events(void *self, const struct event *events, size_t count)
 {
 	struct order *order = self;
 
 	for (size_t i = 0; i < count; i++) {
-		if (!order->told[events[i].device] || !order->stacks || !order->processes)
+		if (!order->told[events[i].device] || !order->stacks || !order->processes ||
+		    !order->flows)
 			return -ENODEV;
 		if (!order->events++)
 			order->first = events[i].instance;
@@ -209,6 +223,7 @@ static int read_order(const char *name, struct order *order)
 		.device = order_device,
 		.stack = order_stack,
 		.process = order_process,
+		.flow = order_flow,
 		.events = order_events,
 		.loss = order_loss,
 		.end = order_end,
@@ -227,6 +242,7 @@ static void assert_dictionary_once(const struct order *order)
 	assert_int_equal(order->devices, DEVICES);
 	assert_int_equal(order->stacks, 1);
 	assert_int_equal(order->processes, 1);
+	assert_int_equal(order->flows, 1);
 }
 
 static void write_numbered(const struct trace_writer_config *config, __u64 *seed, __u32 count)

@@ -405,7 +405,10 @@ static void what_a_probe_would_have_told_is_unknown(void **state)
 			bool is_said =
 				cases[k].said &&
 				((stage && !row->optional) || path_of(row) == PATH_EMULATED ||
-				 strncmp(cases[k].reason, "this kernel", 11) != 0);
+				 strncmp(cases[k].reason, "this kernel", 11) != 0) &&
+				/* An emulator without NICs lacks nothing. */
+				!(row->optional && path_of(row) == PATH_EMULATED &&
+				  strstr(cases[k].reason, PROBE_NOT_IN_EMULATOR));
 			unsigned int missing = is_said ? numbers[row->id] : 0;
 			/* Of which of the two devices. */
 			bool emulated = path_of(row) == PATH_EMULATED;

@@ -160,16 +160,19 @@ static void write_totals(struct batch *batch, const struct top_model *model)
 	__u64 lost = top_lost(&summary->loss);
 	char time[CLOCK_TEXT], rate[SHORT_TEXT], memory[SHORT_TEXT], elapsed[SHORT_TEXT];
 	char totals[VIEW_TOTALS], span[SPAN_WORDS], times[SPAN_WORDS + 16] = "";
-	char floor[FLOOR_TEXT];
+	char floor[FLOOR_TEXT], frames[SHORT_TEXT + 16] = "";
 
+	if (model->rings && !batch->view)
+		snprintf(frames, sizeof(frames), ", %s frames lost/s",
+			 short_real(rate, model->loss_rate));
 	if (batch->view)
 		snprintf(totals, sizeof(totals), "%s", model->table.totals);
 	else if (model->unknown & UNKNOWN_FAULTS)
-		snprintf(totals, sizeof(totals), "faults were not %swatched",
-			 model->faults ? "all " : "");
+		snprintf(totals, sizeof(totals), "faults were not %swatched%s",
+			 model->faults ? "all " : "", frames);
 	else
-		snprintf(totals, sizeof(totals), "%s faults/s, %llu", short_real(rate, model->rate),
-			 (unsigned long long)model->faults);
+		snprintf(totals, sizeof(totals), "%s faults/s, %llu%s",
+			 short_real(rate, model->rate), (unsigned long long)model->faults, frames);
 	if (views[model->view]->windowed)
 		snprintf(times, sizeof(times), "; times %s", draw_span(model, span));
 	writer_note(batch->writer,

@@ -25,6 +25,8 @@
 struct curve {
 	__u64 observed; /* faults at the last observation */
 	double rate;	/* between the last two */
+	__u64 lost;	/* frames, at the last observation */
+	double loss_rate;
 	__u64 faults;	/* when the curve last got a value */
 	__u64 ios;	/* of the seconds told so far */
 	double io_rate; /* of those told at last */
@@ -140,6 +142,9 @@ static void measure_rates(struct collector *collector, __u64 elapsed)
 
 		curve->rate = (double)(faults - curve->observed) * 1e9 / (double)elapsed;
 		curve->observed = faults;
+		curve->loss_rate = (double)(collector->rows[i].frames_lost - curve->lost) * 1e9 /
+				   (double)elapsed;
+		curve->lost = collector->rows[i].frames_lost;
 	}
 }
 
@@ -239,6 +244,8 @@ static void take_device(const struct collector *collector, struct top_model *mod
 	model->faults += row->faults;
 	model->open += row->open;
 	model->rate += curve->rate;
+	model->rings |= row->rings;
+	model->loss_rate += curve->loss_rate;
 }
 
 /* What a device's number lacks the sum of all lacks, too. */
@@ -334,7 +341,8 @@ int collect_model(struct collector *collector, struct top_model *model)
 	model->interval_ns = collector->interval_ns;
 	model->device_count = 0;
 	model->faults = model->open = 0;
-	model->rate = 0;
+	model->rate = model->loss_rate = 0;
+	model->rings = false;
 	for (size_t i = 0; i < collector->devices; i++)
 		if (collect_is_shown(collector->filter, collector->rows[i].info))
 			take_device(collector, model, &collector->rows[i], &collector->curves[i]);

@@ -264,6 +264,9 @@ static void add_faults(struct line *line, const struct top_model *model)
 		line_add(line, 3, model->open ? STYLE_STRONG : STYLE_PLAIN, "open %s",
 			 unknown & UNKNOWN_STATES ? "-" : short_count(open, model->open));
 	}
+	if (model->rings)
+		line_add(line, 2, model->loss_rate > 0 ? STYLE_BAD : STYLE_PLAIN,
+			 "frames lost %s/s", short_real(rate, model->loss_rate));
 	/* Page requests that were never served; most of the time there are none. */
 	line_add_bad(line, 2, "overflowed", all->overflowed, unknown & UNKNOWN_OVERFLOWED);
 	line_add_bad(line, 2, "discarded", all->discarded, unknown & UNKNOWN_DISCARDED);

@@ -95,6 +95,7 @@ static int capture_into(struct top_watch *watch, struct trace_writer *writer, st
 	struct capture_config config = {.device_count = filter->device_count,
 					.pid_count = filter->pid_count,
 					.ring_bytes = live_ring_bytes(),
+					.tcp = watch->options->tcp,
 					.verbose = watch->options->verbose};
 	struct capture *capture;
 	int error;

@@ -51,6 +51,8 @@ struct top_model {
 	__u64 faults, open;			/* of the devices shown, as is the rate */
 	enum watched_state watched[PATH_COUNT]; /* only while there is no device to show */
 	double rate;				/* NAN: not known */
+	bool rings;				/* of a NIC: then there is ... */
+	double loss_rate;			/* frames lost per second */
 	unsigned int unknown;	 /* which totals are not known of some device (unknown.h) */
 	double self_cpu_percent; /* of one CPU, over the interval */
 	__u64 self_memory_bytes; /* resident */

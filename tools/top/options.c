@@ -78,8 +78,8 @@ static int top_parse_view(const char *text, void *field)
 
 	*view = view_from(text);
 	if (*view == VIEWS)
-		return failed(-EINVAL, "no view '%s'; accepted: faults, iommu, dma, vfio, rdma",
-			      text);
+		return failed(-EINVAL,
+			      "no view '%s'; accepted: faults, iommu, dma, vfio, rdma, nic", text);
 	return 0;
 }
 
@@ -156,8 +156,9 @@ static const struct cli_option top_option_list[] = {
 	 .count = offsetof(struct asked, top.filter.device_count), .parse = top_check_pattern},
 	{"pid", 'p', "PID", "Only devices of this owner; its CPU faults one by one; repeatable",
 	 CLI_OWN, TOP(filter), .parse = top_add_pid},
-	{"view", 0, "NAME", "faults (default), iommu, dma, vfio or rdma: shown first, or printed",
-	 CLI_OWN, TOP(view), .parse = top_parse_view},
+	{"view", 0, "NAME",
+	 "faults (default), iommu, dma, vfio, rdma or nic: shown first, or printed", CLI_OWN,
+	 TOP(view), .parse = top_parse_view},
 	{"window", 0, "TIME", "Latencies of the last TIME, at least an interval (default: 10s)",
 	 CLI_TIME, TOP(window_ns), 1, WINDOW_MOST_NS},
 	{"since-start", 0, NULL, "Latencies since the start instead", CLI_FLAG,
@@ -174,6 +175,8 @@ static const struct cli_option top_option_list[] = {
 	{"speed", 0, "X", "Replay at X times real time (default: as fast as it can be read)",
 	 CLI_OWN, TOP(speed), .parse = top_parse_speed},
 	{"config", 'c', "FILE", "Objectives to judge (SLO file)", CLI_TEXT, TOP(slo_file)},
+	{"tcp", 0, NULL, "TCP of all of the host, not only of emulated machines' networks",
+	 CLI_FLAG, TOP(tcp)},
 	{"verbose", 'v', NULL, "Print what the kernel's verifier says of refused programs",
 	 CLI_FLAG, TOP(verbose)},
 	{0},

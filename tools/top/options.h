@@ -20,6 +20,7 @@ struct top_options {
 	__u64 window_ns;
 	size_t rows; /* at most so many devices, 0: all */
 	bool batch;
+	bool tcp;     /* live: TCP of all of the host */
 	bool verbose; /* live: what the verifier says goes to stderr */
 	struct destination to;
 	double interval_s;

@@ -14,7 +14,7 @@ static const struct view view_faults = {.name = "faults", .windowed = true};
 
 const struct view *const views[VIEWS] = {
 	[VIEW_FAULTS] = &view_faults, [VIEW_IOMMU] = &view_iommu, [VIEW_DMA] = &view_dma,
-	[VIEW_VFIO] = &view_vfio,     [VIEW_RDMA] = &view_rdma,
+	[VIEW_VFIO] = &view_vfio,     [VIEW_RDMA] = &view_rdma,	  [VIEW_NIC] = &view_nic,
 };
 
 unsigned int view_from(const char *name)
@@ -148,8 +148,9 @@ static void take_rates(struct view_table *table, const struct view *view, size_t
 
 		if (view->columns[i].value != VIEW_RATE)
 			continue;
+		/* Counts that a row does not have, or that nobody knows, have no rate. */
 		rates[c] =
-			elapsed_ns && (before || !may_be_renamed(now))
+			elapsed_ns && now[c].count != CELL_NONE && (before || !may_be_renamed(now))
 				? ((double)now[c].count - (double)from) * 1e9 / (double)elapsed_ns
 				: NAN;
 	}

@@ -174,6 +174,17 @@ __u32 generator_next(struct generator *generator, void *frame, size_t room)
 	return length;
 }
 
+bool generated_number(const void *frame, size_t length, __u64 *number)
+{
+	struct headers headers;
+
+	if (length < sizeof(headers))
+		return false;
+	memcpy(&headers, frame, sizeof(headers));
+	*number = headers.payload.number;
+	return headers.payload.length == length;
+}
+
 struct verifier {
 	__u32 flows;
 	__u64 missing;

@@ -25,6 +25,9 @@ __u64 generator_due(const struct generator *generator, __u64 start_ns, __u64 now
 /* The next frame into `room` bytes; its length, 0 if it is longer than that. */
 __u32 generator_next(struct generator *generator, void *frame, size_t room);
 
+/* The number of a frame in its flow; false: it is not ours. */
+bool generated_number(const void *frame, size_t length, __u64 *number);
+
 struct verifier;
 
 enum frame_verdict {

@@ -9,6 +9,7 @@
 #include "injectors/emu/devices/engine.h"
 #include "injectors/emu/nic/flow_table.h"
 #include "injectors/emu/nic/frame.h"
+#include "injectors/emu/nic/loss_runs.h"
 #include "injectors/emu/nic/nic.h"
 #include "injectors/emu/nic/rx_backup.h"
 #include "injectors/emu/nic/rx_cache.h"
@@ -65,6 +66,7 @@ struct nic_ring {
 	__u32 pending;			/* frames of that */
 	struct rx_queue *queue;		/* the IOprovider's, of `backup` */
 	struct nic_request *requests;	/* fault_limit of them */
+	struct loss_runs *runs;
 	struct nic_counters rx;
 	struct nic_registers *registers;
 };
@@ -175,7 +177,9 @@ void account_held(struct nic_ring *ring, const struct nic_frame *frame, enum hol
 /* It is in its buffers; the guest sees it by the next head. held: where it had to wait, 0: nowhere. */
 void account_delivered(struct nic_ring *ring, const struct nic_frame *frame, enum hold_place held);
 /* The request of these groups is answered: what it cost is told before its faults resume. */
-void account_fault_over(struct nic_ring *ring, __u16 group);
+void account_fault_over(struct nic *nic, __u16 group);
+/* Held frames have been delivered, so many as could be now. */
+void account_released(struct nic_ring *ring);
 void account_tell(struct nic *nic, __u64 now_ns);
 void account_end(struct nic *nic);
 

@@ -81,6 +81,8 @@ static bool ring_provide(struct nic_ring *ring)
 		rx_queue_finish(ring->queue, number);
 		any = true;
 	}
+	if (any)
+		account_released(ring);
 	return any;
 }
 

@@ -92,6 +92,20 @@ static const struct probe_row rows[] = {
 	{PROBE_INJECT_STOP, "inject_stop", &emu_object, EVENT_INJECT_STOP,
 	 METHODS(USDT(inject_stop)), .without = "when injections ended is not known",
 	 .unaccused = IN_ITS_NOTES},
+	{PROBE_FRAMES_LOST, "frames_lost", &emu_object, EVENT_FRAMES_LOST,
+	 METHODS(USDT(frames_lost)), .optional = true,
+	 .without = "which frames NICs lost is not known, nor why"},
+	{PROBE_FRAMES_HELD, "frames_held", &emu_object, EVENT_FRAMES_HELD,
+	 METHODS(USDT(frames_held)), .optional = true,
+	 .without = "which frames waited for their buffers is not known, nor how long"},
+	{PROBE_FRAMES_RECOVERED, "frames_recovered", &emu_object, EVENT_FRAMES_RECOVERED,
+	 METHODS(USDT(frames_recovered)), .optional = true,
+	 .without = "when what NICs had lost was delivered is not known"},
+	{PROBE_HEAD_ADVANCED, "head_advanced", &emu_object, EVENT_HEAD_ADVANCED,
+	 METHODS(USDT(head_advanced)), .optional = true,
+	 .without = "when guests saw what NICs had held back is not known"},
+	{PROBE_RING_STATE, "ring_state", &emu_object, EVENT_RING_STATE, METHODS(USDT(ring_state)),
+	 .optional = true, .without = "how many frames rings of NICs have passed is not known"},
 };
 
 /* Files that only root, or who owns this very program, can have made. */
@@ -168,10 +182,13 @@ static __u32 enter_device(void *self, const struct hello *hello, const struct he
 		.source_id = device->index,
 		.first_ns = monotonic_ns(),
 	};
+	__u32 handle;
 
 	describe(device, &info);
 	process_describe(hello->pid, info.comm, &info.cgroup);
-	return device_table_enter(c->devices, &key, &info);
+	handle = device_table_enter(c->devices, &key, &info);
+	capture_enter_networks(c, &key, handle, device->networks);
+	return handle;
 }
 
 void capture_ask_machine(void *self, __u32 pid)

@@ -123,6 +123,20 @@ static void put_device(struct maker *m)
 	put_frame(m, TRACE_DEVICE, 1, m->now_ns);
 }
 
+static void put_flow(struct maker *m)
+{
+	struct flow_info flow = {.id = take_below(&m->in, 5), .device = take_below(&m->in, 7)};
+
+	flow.family = take_byte(&m->in);
+	flow.protocol = take_byte(&m->in);
+	flow.ethertype = (__u16)take_number(&m->in);
+	flow.source_port = (__u16)take_number(&m->in);
+	take_bytes(&m->in, flow.source, sizeof(flow.source));
+	take_bytes(&m->in, flow.destination, sizeof(flow.destination));
+	trace_put_flow(&m->payload, &flow);
+	put_frame(m, TRACE_FLOW, 1, m->now_ns);
+}
+
 static void put_texts(struct maker *m, bool stack)
 {
 	static struct stack_info of_stack;
@@ -330,6 +344,8 @@ static void put_step(struct maker *m)
 		put_device(m);
 		break;
 	case 6:
+		put_flow(m);
+		break;
 	case 7:
 		put_texts(m, take_byte(&m->in) & 1);
 		break;

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "lib/analyze/stalls.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/analyze/faults.h"
+#include "lib/analyze/frames.h"
+#include "lib/analyze/session.h"
+#include "lib/analyze/stalls_private.h"
+#include "lib/base/array.h"
+#include "lib/base/fail.h"
+
+static struct stall_flow *stall_flow_find(const struct stalls *s, __u32 id)
+{
+	struct stall_flow *flow;
+
+	HASH_FIND(hh, s->flows, &id, sizeof(id), flow);
+	return flow;
+}
+
+static struct stall_flow *stall_flow_make(struct stalls *s, __u32 id)
+{
+	struct stall_flow *flow = stall_flow_find(s, id);
+
+	if (flow)
+		return flow;
+	flow = HASH_COUNT(s->flows) < STALL_FLOWS_MAX ? memory_calloc(1, sizeof(*flow)) : NULL;
+	if (flow) {
+		flow->id = id;
+		HASH_ADD(hh, s->flows, id, sizeof(flow->id), flow);
+		if (flow->hh.tbl)
+			return flow;
+		memory_free(flow);
+	}
+	s->dropped++;
+	return NULL;
+}
+
+/* Only TCP sends again what was lost. A flow that the dictionary lacks may be TCP's. */
+static bool sends_again(const struct stalls *s, __u32 id)
+{
+	const struct flow_info *info = session_flow(s->session, id);
+
+	return id && (!info || info->protocol == IPPROTO_TCP);
+}
+
+/* The positions of an event's range. */
+static struct sequence_range stalls_place(struct stall_flow *flow, __u32 first, __u32 length)
+{
+	struct sequence_range range;
+
+	if (!flow->near)
+		flow->near = (__s64)(1ull << 40) + first;
+	range.from = sequence_position(flow->near, first);
+	range.to = range.from + length;
+	if (range.to > flow->near)
+		flow->near = range.to;
+	return range;
+}
+
+static void count_resent(struct stall *stall, struct resent *resent)
+{
+	if (resent->counted == stall->serial)
+		return;
+	resent->counted = stall->serial;
+	switch (resent->recovery) {
+	case RECOVERY_TIMEOUT:
+		stall->timeouts++;
+		if (resent->timeout_ns > stall->timeout_ns)
+			stall->timeout_ns = resent->timeout_ns;
+		break;
+	case RECOVERY_PROBE:
+		stall->probes++;
+		break;
+	case RECOVERY_SLOW_START:
+		stall->slow_start++;
+		break;
+	case RESENT_SYNACK:
+		stall->synacks++;
+		break;
+	default:
+		stall->fast++;
+	}
+}
+
+/* What was sent again after the first frame of a run was lost, and before the run was told. */
+static void count_earlier(struct stalls *s, struct stall_flow *flow, __u64 since_ns,
+			  struct sequence_range range)
+{
+	__u64 kept =
+		flow->resent_count < flow->resent_room ? flow->resent_count : flow->resent_room;
+	bool forgotten = flow->resent_count > kept;
+
+	for (__u64 i = 1; i <= kept; i++) {
+		struct resent *resent =
+			&flow->resent[(flow->resent_count - i) & (flow->resent_room - 1)];
+
+		if (resent->time_ns < since_ns)
+			forgotten = false;
+		else if (resent->from < range.to && resent->to > range.from)
+			count_resent(flow->open, resent);
+	}
+	s->dropped += forgotten;
+}
+
+static struct stall *stall_begin(struct stalls *s, struct stall_flow *flow, const struct event *e)
+{
+	struct stall *stall = pool_take(&s->pool);
+
+	if (!stall) {
+		s->dropped++;
+		return NULL;
+	}
+	flow->missing.count = flow->lost.count = 0;
+	stall->flow = flow->id;
+	stall->device = e->device;
+	stall->queue = QUEUE_NONE;
+	stall->from_ns = frames_since(e);
+	stall->serial = ++s->serial;
+	return flow->open = stall;
+}
+
+static void stalls_take_lost(struct stalls *s, const struct event *e)
+{
+	struct sequence_range range;
+	struct stall_flow *flow;
+	struct stall *stall;
+	__u32 first, length;
+
+	if (!sends_again(s, e->tid) || !frames_range(e, &first, &length))
+		return;
+	flow = stall_flow_make(s, e->tid);
+	stall = flow ? flow->open ?: stall_begin(s, flow, e) : NULL;
+	if (!stall)
+		return;
+	range = stalls_place(flow, first, length);
+	if (frames_since(e) < stall->from_ns)
+		stall->from_ns = frames_since(e);
+	if (stall->queue == QUEUE_NONE)
+		stall->queue = e->queue;
+	stall->frames += frames_count(e);
+	stall->bytes += frames_bytes(e);
+	stall->lost[frames_reason(e)] += frames_count(e);
+	if (frames_name_fault(e))
+		blame_add(&s->blame, stall, e);
+	s->dropped += !sequence_add(&flow->missing, range.from, range.to);
+	s->dropped += !sequence_add(&flow->lost, range.from, range.to);
+	count_earlier(s, flow, frames_since(e), range);
+}
+
+static struct resent *resent_push(struct stall_flow *flow)
+{
+	size_t room = flow->resent_room ? 2 * flow->resent_room : 4;
+
+	/* Until it has its last size nothing was overwritten. */
+	if (flow->resent_count == flow->resent_room && room <= STALL_RESENT_MAX) {
+		struct resent *larger = memory_realloc(flow->resent, room * sizeof(*larger));
+
+		if (!larger)
+			return NULL;
+		flow->resent = larger;
+		flow->resent_room = room;
+	}
+	return &flow->resent[flow->resent_count++ & (flow->resent_room - 1)];
+}
+
+static void stalls_take_resent(struct stalls *s, const struct event *e)
+{
+	struct sequence_range range;
+	struct stall_flow *flow;
+	struct resent *resent;
+	__u32 first, length;
+
+	if (!e->tid || e->flags & EVENT_MAJOR || !frames_range(e, &first, &length))
+		return;
+	flow = stall_flow_make(s, e->tid);
+	resent = flow ? resent_push(flow) : NULL;
+	if (!resent) {
+		s->dropped++;
+		return;
+	}
+	range = stalls_place(flow, first, length);
+	*resent = (struct resent){
+		.time_ns = e->time_ns,
+		.timeout_ns = e->value,
+		.from = range.from,
+		.to = range.to,
+		.recovery = e->kind == EVENT_TCP_SYNACK ? RESENT_SYNACK : e->code,
+	};
+	if (flow->open && sequence_overlaps(&flow->lost, range.from, range.to))
+		count_resent(flow->open, resent);
+}
+
+/* Equal ones in the order of time, so that the same stream keeps the same stalls. */
+static bool is_longer(const struct stall *a, const struct stall *b, __u64 now_ns)
+{
+	__u64 x = stall_ns(a, now_ns), y = stall_ns(b, now_ns);
+
+	if (x != y)
+		return x > y;
+	return a->from_ns != b->from_ns ? a->from_ns < b->from_ns : a->serial < b->serial;
+}
+
+static void stalls_swap(struct stall **a, struct stall **b)
+{
+	struct stall *t = *a;
+
+	*a = *b;
+	*b = t;
+}
+
+static void stalls_sift_down(struct stalls *s)
+{
+	size_t i = 0;
+
+	for (;;) {
+		size_t least = i, left = 2 * i + 1;
+
+		for (size_t c = left; c < s->kept_count && c <= left + 1; c++)
+			if (is_longer(s->kept[least], s->kept[c], 0))
+				least = c;
+		if (least == i)
+			return;
+		stalls_swap(&s->kept[i], &s->kept[least]);
+		i = least;
+	}
+}
+
+static void stall_forget(struct stalls *s, struct stall *stall)
+{
+	blame_release(&s->blame, stall);
+	pool_give(&s->pool, stall);
+}
+
+static void stalls_keep(struct stalls *s, struct stall *stall)
+{
+	size_t i = s->kept_count;
+
+	if (i < STALLS_KEPT &&
+	    array_grow(&s->kept, &s->kept_room, i + 1, sizeof(struct stall *), ARRAY_LIMITED)) {
+		s->kept[s->kept_count++] = stall;
+		for (; i && is_longer(s->kept[(i - 1) / 2], s->kept[i], 0); i = (i - 1) / 2)
+			stalls_swap(&s->kept[(i - 1) / 2], &s->kept[i]);
+		return;
+	}
+	if (i && is_longer(stall, s->kept[0], 0)) {
+		stalls_swap(&stall, &s->kept[0]);
+		stalls_sift_down(s);
+	}
+	stall_forget(s, stall);
+}
+
+static void stall_end(struct stalls *s, struct stall_flow *flow, __u64 time_ns)
+{
+	struct stall *stall = flow->open;
+
+	flow->open = NULL;
+	stall->to_ns = time_ns;
+	if (s->sink.closed)
+		s->sink.closed(s->sink.self, stall);
+	if (!period_has(session_period(s->session), stall->from_ns)) {
+		stall_forget(s, stall);
+		return;
+	}
+	s->count++;
+	flow->stalls++;
+	if (stall_ns(stall, 0) > flow->longest_ns)
+		flow->longest_ns = stall_ns(stall, 0);
+	stalls_keep(s, stall);
+}
+
+static void stalls_take_recovered(struct stalls *s, const struct event *e)
+{
+	struct stall_flow *flow = stall_flow_find(s, e->tid);
+	struct sequence_range range;
+	__u32 first, length;
+
+	if (!flow || !flow->open || !frames_range(e, &first, &length))
+		return;
+	range = stalls_place(flow, first, length);
+	s->dropped += !sequence_remove(&flow->missing, range.from, range.to);
+	if (!flow->missing.count)
+		stall_end(s, flow, e->time_ns);
+}
+
+static int stalls_on_events(void *self, const struct event *events, size_t count)
+{
+	struct stalls *s = self;
+
+	for (size_t i = 0; i < count; i++)
+		switch (events[i].kind) {
+		case EVENT_FRAMES_LOST:
+			stalls_take_lost(s, &events[i]);
+			break;
+		case EVENT_FRAMES_RECOVERED:
+			stalls_take_recovered(s, &events[i]);
+			break;
+		case EVENT_TCP_RETRANSMIT:
+		case EVENT_TCP_SYNACK:
+			stalls_take_resent(s, &events[i]);
+			break;
+		default:
+			break;
+		}
+	return 0;
+}
+
+static void stalls_on_finished(void *self, const struct fault *fault)
+{
+	struct stalls *s = self;
+
+	if (frames_device(session_device(s->session, fault->device)))
+		blame_finished(&s->blame, fault);
+}
+
+int stalls_create(struct stalls **stalls, const struct session *session, struct faults *faults)
+{
+	struct stalls *s = memory_calloc(1, sizeof(*s));
+
+	*stalls = s;
+	if (!s)
+		return failed(-ENOMEM, "no memory for the stalls");
+	s->session = session;
+	pool_init(&s->pool, sizeof(struct stall));
+	blame_init(&s->blame);
+	/* A fault that began before the period may have cost frames within it. */
+	return faults_subscribe(faults, (struct fault_sink){NULL, stalls_on_finished, s, true});
+}
+
+struct stream stalls_stream(struct stalls *stalls)
+{
+	static const struct stream_ops ops = {.events = stalls_on_events};
+
+	return (struct stream){&ops, stalls};
+}
+
+void stalls_destroy(struct stalls *s)
+{
+	struct stall_flow *flow, *next;
+
+	if (!s)
+		return;
+	HASH_ITER(hh, s->flows, flow, next) {
+		HASH_DEL(s->flows, flow);
+		sequence_free(&flow->missing);
+		sequence_free(&flow->lost);
+		memory_free(flow->resent);
+		memory_free(flow);
+	}
+	pool_free(&s->pool);
+	blame_destroy(&s->blame);
+	memory_free(s->kept);
+	memory_free(s);
+}
+
+void stalls_subscribe(struct stalls *s, struct stall_sink sink)
+{
+	s->sink = sink;
+}
+
+void stalls_each_open(const struct stalls *s,
+		      void (*each)(void *argument, const struct stall *stall), void *argument)
+{
+	for (const struct stall_flow *flow = s->flows; flow; flow = flow->hh.next)
+		if (flow->open)
+			each(argument, flow->open);
+}
+
+struct stall_flow_totals stalls_of_flow(const struct stalls *s, __u32 id)
+{
+	const struct stall_flow *flow = stall_flow_find(s, id);
+	struct stall_flow_totals totals = {0};
+
+	if (!flow)
+		return totals;
+	totals.stalls = flow->stalls;
+	totals.longest_ns = flow->longest_ns;
+	if (flow->open && period_has(session_period(s->session), flow->open->from_ns))
+		totals.open = flow->open;
+	return totals;
+}
+
+__u64 stalls_count(const struct stalls *s)
+{
+	return s->count;
+}
+
+__u64 stalls_dropped(const struct stalls *s)
+{
+	return s->dropped + s->blame.dropped;
+}
+
+static int longest_first(const void *a, const void *b, void *now_ns)
+{
+	const struct stall *x = *(const struct stall *const *)a;
+	const struct stall *y = *(const struct stall *const *)b;
+
+	return is_longer(x, y, *(__u64 *)now_ns) ? -1 : 1;
+}
+
+struct gathered {
+	const struct stalls *stalls;
+	const struct stall **list;
+	size_t count;
+};
+
+static void gather_open(void *argument, const struct stall *stall)
+{
+	struct gathered *g = argument;
+
+	if (period_has(session_period(g->stalls->session), stall->from_ns))
+		g->list[g->count++] = stall;
+}
+
+const struct stall **stalls_longest(const struct stalls *s, __u64 now_ns, size_t *count)
+{
+	struct gathered g = {.stalls = s, .count = s->kept_count};
+
+	g.list = calloc(s->kept_count + HASH_COUNT(s->flows) + 1, sizeof(struct stall *));
+	if (!g.list)
+		return NULL;
+	for (size_t i = 0; i < s->kept_count; i++)
+		g.list[i] = s->kept[i];
+	stalls_each_open(s, gather_open, &g);
+	qsort_r(g.list, g.count, sizeof(struct stall *), longest_first, &now_ns);
+	*count = g.count;
+	return g.list;
+}

@@ -14,7 +14,7 @@ lab=("${build[@]}" qemu-system-x86 busybox-static kmod xz-utils zstd python3 deb
 check=("${lab[@]}" gnuplot-nox libcmocka-dev linux-perf python3 python3-clang python3-xxhash python3-zstandard tmux clang-format
        clang-tidy libclang-rt-14-dev shfmt util-linux mount procps man-db e2fsprogs zstd jq
        iperf3 libmemcached-tools memcached sockperf)
-bench=("${check[@]}" fio bpftrace valgrind)
+bench=("${check[@]}" fio bpftrace valgrind iperf3)
 fresh=(debootstrap debian-archive-keyring git ca-certificates util-linux)
 
 [ "${1:-}" = list ] && list=yes && shift

@@ -41,6 +41,7 @@ if [ "$(id -u)" -ne 0 ]; then
 	exit 4
 fi
 echo "installing: ${missing[*]}"
-export DEBIAN_FRONTEND=noninteractive
+# RUNLEVEL: servers that are installed for campaigns are not started on the host.
+export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1
 apt-get update -qq
 apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

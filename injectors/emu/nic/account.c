@@ -198,7 +198,7 @@ static void add_counters(struct nic_counters *sum, const struct nic_counters *ad
 
 void nic_stats(struct nic *nic, struct nic_stats *stats)
 {
-	*stats = (struct nic_stats){.in = nic->in};
+	*stats = (struct nic_stats){0};
 	pthread_mutex_lock(&nic->lock);
 	stats->in = nic->in;
 	stats->missed = nic->wire->ops->missed ? nic->wire->ops->missed(nic->wire) : 0;

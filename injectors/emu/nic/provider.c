@@ -28,11 +28,12 @@ static bool drain_backup(struct nic *nic)
 static bool take_buffers(struct nic_ring *ring, const struct rx_held *held)
 {
 	struct nic_store *store = &ring->nic->provider_store;
+	__u64 page;
 	bool all = true;
 
 	/* All are looked at, so that all that are absent are asked for. */
 	for (__u32 i = 0; i < held->count; i++)
-		all &= ring_take(ring, held->position + i, store);
+		all &= ring_take(ring, held->position + i, store, &page);
 	if (!all)
 		references_drop(ring->nic, store);
 	return all;

@@ -26,14 +26,25 @@ void nic_kick(struct nic *nic)
 	nic_wake(nic);
 }
 
-/* What the frame had to be put aside for is told by the ring's policy; why it was lost, by its fault. */
+/* Descriptors whose page is absent are buffers that the guest has posted and the device cannot see. */
+static bool awaits_descriptors(const struct nic_ring *ring)
+{
+	return atomic_load_explicit(&ring->registers->tail, memory_order_relaxed) !=
+		       ring->state.tail &&
+	       ring_blame(ring, ring->descriptor_page).known;
+}
+
 static void frame_lost(struct nic_ring *ring, const struct nic_frame *frame,
 		       enum loss_reason reason)
 {
 	struct nic_blame blame = {0};
 
-	if (reason == LOSS_FAULT)
+	if (reason == LOSS_FAULT) {
 		blame = ring_blame(ring, ring->absent_page);
+	} else if (reason == LOSS_NO_BUFFER && awaits_descriptors(ring)) {
+		reason = LOSS_FAULT;
+		blame = ring_blame(ring, ring->descriptor_page);
+	}
 	account_lost(ring, frame, reason, blame);
 }
 
@@ -47,7 +58,10 @@ static void frame_arrives(struct nic_ring *ring, const struct nic_frame *frame)
 	struct nic *nic = ring->nic;
 	struct rx_verdict verdict;
 
+	ring->first_absent = 0;
 	rx_ring_receive(&ring->state, &state, &verdict);
+	if (ring->first_absent)
+		ring->absent_page = ring->first_absent;
 	switch (verdict.place) {
 	case RX_STORE:
 		ring_write(ring, verdict.position, verdict.count, frame, &nic->store, nic->now_ns);
@@ -158,6 +172,8 @@ static void take_off_wire(struct nic *nic, const unsigned char *bytes, __u32 len
 	if (inject_fire(nic->injections, INJECT_FRAME_LOSS, nic->index))
 		reason = LOSS_WIRE;
 	ring = &nic->ring[steering_queue(&nic->steering, &frame.info)];
+	if (ring->halted && !reason)
+		reason = LOSS_NO_BUFFER;
 	if (!reason) {
 		frame_arrives(ring, &frame);
 		return;

@@ -4,6 +4,8 @@
  * the link. Peers: two TAPs between which two threads copy frames, which is the least that carries frames through user
  * space, and a veth pair, whose frames never leave the kernel. Prints "NAME VALUE UNIT PEER PEER_VALUE" a
  * line; needs root. What is told of each is the median of interleaved rounds.
+ *
+ *	tap_bench ROUNDS
  */
 #include <errno.h>
 #include <poll.h>
@@ -22,7 +24,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
-#define ROUNDS	   5
+#define ROUNDS_MAX 101
 #define FRAME_ROOM (64 * 1024 + 64)
 
 enum variant { NIC, TAP_LOOP, VETH, VARIANTS };
@@ -245,12 +247,12 @@ static int compare(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-static int measure(const char *name, enum nic_offload offload)
+static int measure(const char *name, enum nic_offload offload, int rounds)
 {
-	double samples[VARIANTS][ROUNDS];
+	double samples[VARIANTS][ROUNDS_MAX];
 	int error = 0;
 
-	for (int round = 0; !error && round < ROUNDS; round++)
+	for (int round = 0; !error && round < rounds; round++)
 		for (int turn = 0; !error && turn < VARIANTS; turn++) {
 			enum variant variant = (enum variant)((turn + round) % VARIANTS);
 
@@ -259,22 +261,28 @@ static int measure(const char *name, enum nic_offload offload)
 	if (error)
 		return error;
 	for (int variant = 0; variant < VARIANTS; variant++)
-		qsort(samples[variant], ROUNDS, sizeof(double), compare);
-	printf("%s %.0f bits/s TAP_loop %.0f\n", name, samples[NIC][ROUNDS / 2],
-	       samples[TAP_LOOP][ROUNDS / 2]);
-	printf("%s %.0f bits/s veth %.0f\n", name, samples[NIC][ROUNDS / 2],
-	       samples[VETH][ROUNDS / 2]);
+		qsort(samples[variant], (size_t)rounds, sizeof(double), compare);
+	printf("%s %.0f bits/s TAP_loop %.0f\n", name, samples[NIC][rounds / 2],
+	       samples[TAP_LOOP][rounds / 2]);
+	printf("%s %.0f bits/s veth %.0f\n", name, samples[NIC][rounds / 2],
+	       samples[VETH][rounds / 2]);
 	return 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-	int error = program_host_open(&host);
+	int rounds = argc == 2 ? atoi(argv[1]) : 0;
+	int error;
 
+	if (rounds < 1 || rounds > ROUNDS_MAX) {
+		fprintf(stderr, "Usage: tap_bench ROUNDS\n");
+		return 2;
+	}
+	error = program_host_open(&host);
 	if (!error) {
-		error = measure("nic_tap_whole_frames", NIC_OFFLOAD_NONE);
+		error = measure("nic_tap_whole_frames", NIC_OFFLOAD_NONE, rounds);
 		if (!error)
-			error = measure("nic_tap_segments", NIC_OFFLOAD_SEGMENTS);
+			error = measure("nic_tap_segments", NIC_OFFLOAD_SEGMENTS, rounds);
 		program_host_close(&host);
 	}
 	if (error)

@@ -53,6 +53,7 @@ check "and says why" grep -q 'no emulated machine has a network' <("$FAULTLINE" 
 
 record filtered -d 'vm/other' --kind tcp -- "$loss" --short --machine
 compare "another device was asked for" filtered.flt filtered.made --nothing
+equal "and no program was attached for it either" "$(state_of filtered tcp_retransmit)" off
 record kinds --kind tcp_error -- "$loss" --short --machine
 equal "another kind was: not attached" "$(state_of kinds tcp_retransmit)" "not asked"
 equal "this kind was" "$(state_of kinds tcp_error)" on

@@ -97,6 +97,10 @@ def check_side(recording, made, at, column, without_states):
         equal(f"{at}: states", states, [])
     elif any(e["code"] == TIMEOUT for e in sent):
         equal(f"{at}: states of loss", any(e["code"] == LOSS for e in states), True)
+    before = {}
+    for event in states:
+        equal(f"{at}: another state", event["code"] != before.get(event["tid"], 0), True)
+        before[event["tid"]] = event["code"]
     equal(f"{at}: windows", all(0 < e["value"] < 1000 for e in states), True)
 
 
@@ -105,6 +109,7 @@ def check_flows(recording):
         if recording.side(flow):
             equal("protocol", flow["protocol"], 6)
             equal("ends", {flow["source_port"], flow["destination_port"]} & {5201, 5202} != set(), True)
+            equal("ports", 0 in (flow["source_port"], flow["destination_port"]), False)
 
 
 def overlaps(lost, sent):

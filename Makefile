@@ -51,7 +51,7 @@ LIB_SRC  := $(call sources,lib/base lib/capture lib/capture/paths lib/trace lib/
 	lib/cli)
 TOOL_SRC := $(call sources,tools tools/top tools/sim)
 # injectors/main.c is the program; the rest is an archive, so that tests can link it.
-EMU_SRC  := injectors/consent.c injectors/medium.c \
+EMU_SRC  := injectors/consent.c injectors/medium.c injectors/exec.c injectors/machine_networks.c \
             $(call sources,injectors/net injectors/emu $(patsubst %/,%,$(wildcard injectors/emu/*/ injectors/emu/devices/*/)) \
             injectors/job injectors/real)
 TEST_SRC := $(sort $(wildcard tests/unit/test_*.c))
@@ -137,7 +137,7 @@ bench-programs: $(patsubst %.c,$(BUILD)/%,$(filter-out bench/program_arguments.c
 $(BUILD)/tests/unit/test_refused.o: | $(BPF_BUILD)/tests/bpf/refused.skel.h
 
 # Tests on a machine without device models; its truth recorder takes the place of the truth log.
-$(addprefix $(BUILD)/tests/unit/test_,port port_request evict pins): $(BUILD)/tests/unit/rig/rig.o
+$(addprefix $(BUILD)/tests/unit/test_,port port_request port_storm evict pins): $(BUILD)/tests/unit/rig/rig.o
 
 tests: $(TESTS)
 unit: tests ## build and run the unit tests only

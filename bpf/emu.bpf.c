@@ -245,7 +245,7 @@ static __always_inline __u32 frames_flow(const union arguments *a, __u32 device)
 
 	if (!a->frames.addresses) {
 		key.ethertype = a->frames.ports;
-		return flow_number(&key);
+		return flow_id_of(&key);
 	}
 	key.family = AF_INET;
 	key.protocol = a->frames.ports;
@@ -253,7 +253,7 @@ static __always_inline __u32 frames_flow(const union arguments *a, __u32 device)
 	key.destination_port = a->frames.ports >> 16;
 	key.source[0] = bpf_htonl(a->frames.addresses >> 32);
 	key.destination[0] = bpf_htonl(a->frames.addresses);
-	return flow_number(&key);
+	return flow_id_of(&key);
 }
 
 /* The fault of a run: its page request group is open. Instance 0: nobody saw it begin. */

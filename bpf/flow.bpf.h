@@ -33,7 +33,7 @@ static __attribute__((noinline)) __u32 flow_enter(const struct flow_key *key)
 }
 
 /* The number of this flow, entered at first sight. 0 and counted: there is no room. */
-static __always_inline __u32 flow_number(const struct flow_key *key)
+static __always_inline __u32 flow_id_of(const struct flow_key *key)
 {
 	struct flow_state *known = bpf_map_lookup_elem(&flows, key);
 

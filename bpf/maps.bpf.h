@@ -44,7 +44,7 @@ HASH_ON_DEMAND(domains, DOMAINS_MAX, __u64, struct domain_state);
 HASH_ON_DEMAND(pci_functions, PCI_FUNCTIONS_MAX, __u32, struct pci_function);
 
 /* Inodes of network namespaces -> the NIC in them; user space enters them. */
-HASH_ON_DEMAND(networks, NETWORKS_MAX, __u32, struct network);
+HASH_ON_DEMAND(networks, NETWORKS_MAX, __u32, struct network_owner);
 
 /* Flows that events name, and what their numbers mean to user space, which removes what is old. */
 HASH_ON_DEMAND(flows, FLOWS_MAX, struct flow_key, struct flow_state);

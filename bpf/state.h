@@ -146,7 +146,7 @@ struct device_past {
 };
 
 /* A network namespace of an emulated NIC, by its inode. */
-struct network {
+struct network_owner {
 	__u32 device;  /* device_state.id */
 	__u32 dropped; /* the device filter leaves it out */
 };

@@ -13,7 +13,7 @@ char LICENSE[] SEC("license") = "GPL";
 static __always_inline bool find_network(const struct sock *sk, struct flow_key *key)
 {
 	__u32 inode = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
-	const struct network *network = bpf_map_lookup_elem(&networks, &inode);
+	const struct network_owner *network = bpf_map_lookup_elem(&networks, &inode);
 
 	if (!network) {
 		key->network = inode;
@@ -60,7 +60,7 @@ static __always_inline struct event *tcp_event(struct probe_counter *counter, __
 	if (!key.source_port)
 		key.source_port =
 			bpf_ntohs(BPF_CORE_READ((const struct inet_sock *)sk, inet_sport));
-	flow = flow_number(&key);
+	flow = flow_id_of(&key);
 	event = event_reserve(counter, kind);
 	if (!event)
 		return NULL;

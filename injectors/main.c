@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "injectors/emu/registry.h"
+#include "injectors/exec.h"
 #include "injectors/job/campaign.h"
 #include "injectors/real/journal.h"
 #include "injectors/real/real.h"
@@ -269,6 +270,7 @@ static const struct verb verbs[] = {
 	{"check", "check a job file, start nothing", verb_check_job},
 	{"help", "explain the keys of job files", verb_help},
 	{"list", "list the shipped jobs", verb_list},
+	{"exec", "run a command inside a running machine's network", verb_exec},
 	{"iopf", "make the devices of the kernel module faultline_device fault", real_iopf},
 	{"odp", "RDMA traffic over memory that pages on demand and is not there", real_odp},
 	{"pageout", "evict the DMA targets of a process, so that it faults for real", real_pageout},

@@ -69,8 +69,12 @@ struct device_class {
 	void (*stop)(void *device);
 	/* Whether its frames are those of a network between programs, not made up; NULL: never. */
 	bool (*networked)(const struct device_settings *settings);
+	/* What the hello says of it behind its model's name and '/': a policy; NULL: nothing. */
+	const char *(*variant)(const struct device_settings *settings);
 	/* The network that it has made for itself; NULL: none of this model has one. */
 	const struct network *(*network)(void *device);
+	/* The inodes of that network's namespaces, which the hello tells. With it. */
+	void (*namespaces)(void *device, __u64 *guest, __u64 *wire);
 	/* How a [device] of this model says the one or the other: "wire=tap", "wire=generator or loop". */
 	const char *with_network, *with_traffic;
 	const struct device_driver *driver; /* in the guest */

@@ -32,8 +32,8 @@ static enum mm_cause service_cause_of(const struct machine_device *device,
 }
 
 /* A write to what is mapped read-only makes it writable, as after copy-on-write or a dirty log. */
-static int map_page(struct machine *machine, struct machine_device *device,
-		    const struct page_request *request, __u64 physical)
+static int grant_page(struct machine *machine, struct machine_device *device,
+		      const struct page_request *request, __u64 physical)
 {
 	__u64 guest_address = request->address - device->iova_offset;
 	__u64 permissions = IOMMU_READ;
@@ -52,7 +52,7 @@ static int service_map(struct machine *machine, struct machine_device *device,
 		       const struct page_request *request, __u64 physical)
 {
 	struct truth_record truth = request_truth(TRUTH_SERVICE, TRUTH_MAPPED, request);
-	int error = map_page(machine, device, request, physical);
+	int error = grant_page(machine, device, request, physical);
 
 	if (error)
 		return error;
@@ -138,7 +138,7 @@ int machine_grant(struct machine *machine, __u32 index, __u64 guest_address, boo
 	/* What is mapped already stays so: an entry of 2 MiB is not split for it. */
 	if (!error && iommu_walk(device->domain, request.address,
 				 write ? IOMMU_READ | IOMMU_WRITE : IOMMU_READ, &found))
-		error = map_page(machine, device, &request, tenant->physical + guest_address);
+		error = grant_page(machine, device, &request, tenant->physical + guest_address);
 	page_unlock(tenant->locks, guest_address >> PAGE_BITS);
 	return error;
 }

@@ -148,8 +148,8 @@ int campaign_load(struct campaign *campaign, const struct campaign_options *opti
 		err = check_grid(campaign, options);
 	if (!err) {
 		campaign->results = calloc(campaign->sweep.points, sizeof(*campaign->results));
-		campaign->failing = calloc(campaign->sweep.points, sizeof(*campaign->failing));
-		if (!campaign->results || !campaign->failing)
+		campaign->notes = calloc(campaign->sweep.points, sizeof(*campaign->notes));
+		if (!campaign->results || !campaign->notes)
 			err = failed(-ENOMEM, "no memory for %zu points", campaign->sweep.points);
 	}
 	for (size_t i = 0; !err && i < campaign->sweep.points; i++)
@@ -162,7 +162,7 @@ int campaign_load(struct campaign *campaign, const struct campaign_options *opti
 void campaign_free(struct campaign *campaign)
 {
 	free(campaign->results);
-	free(campaign->failing);
+	free(campaign->notes);
 	sweep_free(&campaign->sweep);
 	job_text_free(campaign->text);
 	*campaign = (struct campaign){0};
@@ -178,6 +178,7 @@ static void print_injection(FILE *file, const struct plan_injection *planned)
 		[INJECTION_RESPONSE_FAILURE] = "response_failure",
 		[INJECTION_OVERFLOW] = "overflow",
 		[INJECTION_DUPLICATE] = "duplicate",
+		[INJECTION_FRAME_LOSS] = "frame_loss",
 	};
 	const struct job_injection *job = planned->job;
 	char start[UNITS_TEXT], length[UNITS_TEXT], delay[UNITS_TEXT];
@@ -192,6 +193,38 @@ static void print_injection(FILE *file, const struct plan_injection *planned)
 	if (job->kind == INJECTION_DELAY)
 		fprintf(file, ", %s", units_format_duration(job->delay_ns, delay));
 	fputc('\n', file);
+}
+
+static void print_traffic(FILE *file, const struct machine_config *machine,
+			  const struct traffic_config *traffic)
+{
+	const struct device_config *device = &machine->devices[traffic->device];
+	char length[UNITS_TEXT];
+
+	fprintf(file, "  %s/%s: traffic %s, %u flow%s",
+		printable_of(machine->tenants[device->tenant].name).text,
+		printable_of(device->name).text, printable_of(traffic->name).text, traffic->flows,
+		traffic->flows == 1 ? "" : "s");
+	if (traffic->rate > 0)
+		fprintf(file, ", %g frames/s", traffic->rate);
+	if (traffic->count)
+		fprintf(file, ", %llu frames", traffic->count);
+	if (traffic->duration_ns)
+		fprintf(file, ", for %s", units_format_duration(traffic->duration_ns, length));
+	fputc('\n', file);
+}
+
+static void print_planned_program(FILE *file, const struct machine_config *machine,
+				  const struct plan_program *program)
+{
+	const struct device_config *device = &machine->devices[program->device];
+	const struct program_config *config = &program->config;
+
+	fprintf(file, "  %s/%s: runs %s on its %s side as %s: %s\n",
+		printable_of(machine->tenants[device->tenant].name).text,
+		printable_of(device->name).text, printable_of(config->name).text,
+		config->side == NETWORK_GUEST ? "guest" : "wire",
+		config->role == PROGRAM_SERVER ? "server" : "load", printable_of(config->run).text);
 }
 
 /* Files that are not the machine's own. */
@@ -241,6 +274,10 @@ int campaign_print(const struct campaign *campaign, const struct campaign_option
 			fprintf(file, "  files of its memory and disks in %s\n",
 				printable_of(machine->directory).text);
 		print_given_files(file, machine, &options->consents);
+		for (__u32 k = 0; k < machine->traffic_count; k++)
+			print_traffic(file, machine, &machine->traffics[k]);
+		for (__u32 k = 0; k < point.plan.program_count; k++)
+			print_planned_program(file, machine, &point.plan.programs[k]);
 		for (__u32 k = 0; k < point.plan.injection_count; k++)
 			print_injection(file, &point.plan.injections[k]);
 		campaign_point_free(&point);

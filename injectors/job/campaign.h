@@ -28,8 +28,8 @@ struct campaign_options {
 struct campaign {
 	struct job_text *text;
 	struct sweep sweep;
-	struct result *results;		 /* one per point */
-	char (*failing)[RESULT_FAILING]; /* one a point */
+	struct result *results;	    /* one per point */
+	struct result_notes *notes; /* likewise */
 };
 
 /*

@@ -18,13 +18,39 @@
 struct output {
 	struct writer *writer;
 	struct sweep_results results;
+	struct job_columns columns;
+	struct job_column column[RESULT_COLUMNS];
 };
+
+_Static_assert(RESULT_COLUMNS <= SWEEP_RESULTS_MAX, "a table has room for them");
 
 struct campaign_progress {
 	const struct campaign *campaign;
 	size_t point;
 	bool shown;
 };
+
+/* What is shown on a terminal of what a NIC gives, and of what I/O gives. */
+static const enum result_column shown_of_frames[] = {RESULT_GOODPUT, RESULT_LOST, RESULT_TIMEOUTS,
+						     RESULT_MAX_STALL};
+static const enum result_column shown_of_ios[] = {RESULT_IOPS, RESULT_LATENCY_P99,
+						  RESULT_ROUND_TRIP_P99, RESULT_BLOCKED};
+
+/* Columns that the job can fill take the room of those that it cannot. */
+static void choose_columns(struct output *output, const struct job_text *text)
+{
+	bool frames =
+		job_text_section(text, "program", NULL) || job_text_section(text, "traffic", NULL);
+	bool ios = job_text_section(text, "workload", NULL) != NULL;
+
+	output->columns = job_columns;
+	output->columns.columns = output->column;
+	memcpy(output->column, job_columns.columns, sizeof(output->column));
+	for (size_t i = 0; frames && i < sizeof(shown_of_frames) / sizeof(*shown_of_frames); i++)
+		output->column[shown_of_frames[i]].wide = false;
+	for (size_t i = 0; !ios && i < sizeof(shown_of_ios) / sizeof(*shown_of_ios); i++)
+		output->column[shown_of_ios[i]].wide = true;
+}
 
 static int open_output(struct output *output, const struct campaign *campaign,
 		       const struct campaign_options *options)
@@ -34,8 +60,9 @@ static int open_output(struct output *output, const struct campaign *campaign,
 
 	if (err)
 		return err;
+	choose_columns(output, campaign->text);
 	err = sweep_results_begin(&output->results, output->writer, "Results", &campaign->sweep,
-				  &job_columns);
+				  &output->columns);
 	if (err)
 		writer_close(output->writer);
 	return err;
@@ -105,7 +132,7 @@ static int run_point(struct campaign *campaign, const struct campaign_options *o
 		if (file)
 			file->consented = consent_given(&options->consents, file->path);
 	}
-	run.failing = campaign->failing[index];
+	run.notes = &campaign->notes[index];
 	run.truth = truth_path(campaign, options, index, truth);
 	err = point_run(&run, &campaign->results[index]);
 	if (progress.shown)
@@ -207,8 +234,26 @@ static void say_failed(const struct campaign *campaign, FILE *file)
 	if (find_concern(campaign, RESULT_ERRORS, &concern))
 		fprintf(file, "Failed: %.0f of %.0f I/Os, of %s%s.\n",
 			concern.worst->values[RESULT_ERRORS], concern.worst->values[RESULT_IOS],
-			printable_of(campaign->failing[concern.worst - campaign->results]).text,
+			printable_of(campaign->notes[concern.worst - campaign->results].failing)
+				.text,
 			printable_of(concern.points).text);
+}
+
+/* What a program was to tell and did not is missing in the table: why is told once. */
+static void say_unread(const struct campaign *campaign, FILE *file)
+{
+	const struct result_notes *first = NULL;
+	size_t points = 0;
+
+	for (size_t i = 0; i < campaign->sweep.points; i++) {
+		if (!*campaign->notes[i].unread)
+			continue;
+		first = first ? first : &campaign->notes[i];
+		points++;
+	}
+	if (first)
+		fprintf(file, "No result of a program at %zu of %zu points: %s.\n", points,
+			campaign->sweep.points, printable_of(first->unread).text);
 }
 
 int campaign_run(struct campaign *campaign, const struct campaign_options *options)
@@ -228,6 +273,7 @@ int campaign_run(struct campaign *campaign, const struct campaign_options *optio
 	err = writer_close(output.writer);
 	say_unsent(campaign, told);
 	say_failed(campaign, told);
+	say_unread(campaign, told);
 	if (err && !code)
 		code = failure_report(err);
 	if (!code || (options->keep_going && code != EXIT_INTERRUPTED)) {

@@ -10,6 +10,7 @@
 
 #include "injectors/emu/machine.h"
 #include "injectors/net/program.h"
+#include "injectors/net/program_result.h"
 #include "lib/job/options.h"
 
 #define JOB_NAME 64
@@ -55,6 +56,7 @@ struct job_program {
 	char name[JOB_NAME];
 	char device[JOB_NAME * 2]; /* pattern over devices */
 	struct program_config config;
+	enum result_format format; /* of what a load prints */
 	const char *where;
 };
 
@@ -66,6 +68,7 @@ enum injection_kind {
 	INJECTION_RESPONSE_FAILURE,
 	INJECTION_OVERFLOW,
 	INJECTION_DUPLICATE,
+	INJECTION_FRAME_LOSS,
 };
 
 enum hog_load { HOG_SPIN, HOG_SCAN };
@@ -88,6 +91,7 @@ struct job_injection {
 	/* evict */
 	enum evict_choice what;
 	enum evict_kind evict;
+	__u32 sides; /* ring: a RING_SIDE() for each */
 	__u32 pages; /* each time */
 	double rate; /* events per second and device; 0: none */
 	__u32 burst; /* evictions an event */

@@ -11,6 +11,7 @@ static const struct option_choice injections[] = {{"evict", INJECTION_EVICT},
 						  {"response_failure", INJECTION_RESPONSE_FAILURE},
 						  {"overflow", INJECTION_OVERFLOW},
 						  {"duplicate", INJECTION_DUPLICATE},
+						  {"frame_loss", INJECTION_FRAME_LOSS},
 						  {NULL, 0}};
 static const struct option_choice stages[] = {{"delivery", INJECT_DELIVERY},
 					      {"dispatch", INJECT_DISPATCH},
@@ -21,14 +22,19 @@ static const struct option_choice distributions[] = {{"fixed", INJECT_FIXED},
 						     {"uniform", INJECT_UNIFORM},
 						     {"exponential", INJECT_EXPONENTIAL},
 						     {NULL, 0}};
-static const struct option_choice choices_of_pages[] = {
-	{"next", EVICT_NEXT}, {"random", EVICT_RANDOM}, {"all", EVICT_ALL}, {NULL, 0}};
+static const struct option_choice choices_of_pages[] = {{"next", EVICT_NEXT},
+							{"random", EVICT_RANDOM},
+							{"ring", EVICT_RING},
+							{"all", EVICT_ALL},
+							{NULL, 0}};
+static const struct option_choice sides[] = {
+	{"rx", RING_SIDE(RING_RX)}, {"tx", RING_SIDE(RING_TX)}, {"both", RING_SIDES}, {NULL, 0}};
 static const struct option_choice arrivals[] = {
 	{"even", ARRIVAL_EVEN}, {"random", ARRIVAL_RANDOM}, {NULL, 0}};
 static const struct option_choice loads[] = {{"spin", HOG_SPIN}, {"scan", HOG_SCAN}, {NULL, 0}};
 
 /* Actions that have candidates. */
-#define ARMED "evict,delay,response_lost,response_failure,overflow,duplicate"
+#define ARMED "evict,delay,response_lost,response_failure,overflow,duplicate,frame_loss"
 
 static const struct option_row rows[] = {
 	{"inject", "action", OPTION_CHOICE, INJECT(kind), .choices = injections,
@@ -65,9 +71,12 @@ static const struct option_row rows[] = {
 	 .choices = distributions, .meaning = "how it varies", .needs = {{"action", "delay"}}},
 	{"inject", "what", OPTION_CHOICE, INJECT(what), .otherwise = "next",
 	 .choices = choices_of_pages,
-	 .meaning = "those that the next I/Os will touch, random ones of the workload, or all "
-		    "of the tenant",
+	 .meaning = "those that the next I/Os will touch, random ones of the device's buffers, "
+		    "all that its rings hold at that instant, or all of the tenant",
 	 .needs = {{"action", "evict"}}},
+	{"inject", "side", OPTION_CHOICE, INJECT(sides), .otherwise = "rx", .choices = sides,
+	 .meaning = "which rings: those it receives into, or sends from",
+	 .needs = {{"action", "evict"}, {"what", "ring"}}},
 	{"inject", "kind", OPTION_CHOICE, INJECT(evict), .otherwise = "minor", .choices = evictions,
 	 .meaning = "the frame is kept (minor) or its content written out (major)",
 	 .needs = {{"action", "evict"}}},

@@ -8,6 +8,9 @@ static const struct option_choice sides[] = {
 	{"guest", NETWORK_GUEST}, {"wire", NETWORK_WIRE}, {NULL, 0}};
 static const struct option_choice roles[] = {
 	{"server", PROGRAM_SERVER}, {"load", PROGRAM_LOAD}, {NULL, 0}};
+static const struct option_choice formats[] = {
+	{"none", RESULT_NONE},	 {"iperf3", RESULT_IPERF3},	{"memcaslap", RESULT_MEMCASLAP},
+	{"redis", RESULT_REDIS}, {"sockperf", RESULT_SOCKPERF}, {NULL, 0}};
 
 static const struct option_row rows[] = {
 	{"program", "device", OPTION_TEXT, PROGRAM(device), .otherwise = "*",
@@ -28,6 +31,11 @@ static const struct option_row rows[] = {
 	{"program", "ready_timeout", OPTION_TIME, PROGRAM(config.ready_timeout_ns), 1e6, HOUR,
 	 "10s", .meaning = "the run has failed if it is not ready after this",
 	 .needs = {{"role", "server"}, {"ready", "*"}}},
+	{"program", "result", OPTION_CHOICE, PROGRAM(format), .otherwise = "none",
+	 .choices = formats,
+	 .meaning = "whose output it prints, from which goodput and requests are read: iperf3 -J, "
+		    "memcaslap, redis-benchmark --csv, sockperf",
+	 .needs = {{"role", "load"}}},
 	{"program", "duration", OPTION_TIME, PROGRAM(config.duration_ns), 0, 24 * HOUR, "0",
 	 .meaning = "it is ended after this; 0: it ends by itself", .needs = {{"role", "load"}}},
 };

@@ -170,14 +170,53 @@ static int plan_check_names(const struct plan_builder *b)
 	return 0;
 }
 
+static bool takes_next(const struct device_class *class)
+{
+	return class->driver->next_pages != NULL;
+}
+
+static bool takes_ring(const struct device_class *class)
+{
+	return class->driver->ring_pages != NULL;
+}
+
+/* Some pages are known by who drives the device: not every model's driver tells of all kinds. */
+static int check_evictions(const struct plan_builder *b, const struct job_injection *injection,
+			   __u32 device)
+{
+	const struct device_class *class = b->plan->machine.devices[device].class;
+	bool (*of)(const struct device_class *) = injection->what == EVICT_NEXT	  ? takes_next
+						  : injection->what == EVICT_RING ? takes_ring
+										  : NULL;
+	char models[256], full[PLAN_DEVICE_NAME];
+
+	if (injection->kind != INJECTION_EVICT || !of || of(class))
+		return 0;
+	device_classes_text(of, " or ", models, sizeof(models));
+	return failed(-EBADMSG,
+		      "%s: [inject %s] what=%s on %s, which has model=%s; accepted: what=%srandom, "
+		      "%sall%s%s",
+		      injection->where, injection->name, of == takes_next ? "next" : "ring",
+		      plan_device_name(b, device, full, sizeof(full)), class->name,
+		      takes_next(class) ? "next, " : "", takes_ring(class) ? "ring, " : "",
+		      *models ? ", or devices with model=" : "", models);
+}
+
 static int expand_injection(struct plan_builder *b, const struct job_injection *injection, __u32 id)
 {
 	__u32 devices = b->plan->machine.device_count;
 	struct plan_injection *planned = &b->plan->injections[b->plan->injection_count];
 	__u32 matched = 0;
+	int err = 0;
 
-	for (__u32 d = 0; d < devices; d++)
-		matched += plan_device_fits(b, injection->device, d);
+	for (__u32 d = 0; !err && d < devices; d++) {
+		if (!plan_device_fits(b, injection->device, d))
+			continue;
+		matched++;
+		err = check_evictions(b, injection, d);
+	}
+	if (err)
+		return err;
 	if (!matched)
 		return plan_no_device(b, injection->where, injection->device);
 	if (!injection->enabled)

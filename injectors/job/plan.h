@@ -21,6 +21,7 @@ struct plan_injection {
 /* A program in one device's network. */
 struct plan_program {
 	struct program_config config;
+	enum result_format format;
 	__u32 device; /* machine index */
 };
 

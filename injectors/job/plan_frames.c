@@ -28,7 +28,7 @@ static int traffic_refused(const struct plan_builder *b, const struct job_traffi
 		      device_classes_text(device_class_has_frames, " or ", models, sizeof(models)));
 }
 
-static int add_traffic(struct plan_builder *b, const struct job_traffic *traffic, __u32 device)
+static int plan_add_traffic(struct plan_builder *b, const struct job_traffic *traffic, __u32 device)
 {
 	struct machine_config *machine = &b->plan->machine;
 	const struct device_config *on = &machine->devices[device];
@@ -66,12 +66,12 @@ int plan_traffic(struct plan_builder *b, const struct job_traffic *traffic)
 		if (!plan_device_fits(b, traffic->device, d))
 			continue;
 		matched = true;
-		err = add_traffic(b, traffic, d);
+		err = plan_add_traffic(b, traffic, d);
 	}
 	return err || matched ? err : plan_no_device(b, traffic->where, traffic->device);
 }
 
-static int add_program(struct plan_builder *b, const struct job_program *program, __u32 device)
+static int plan_add_program(struct plan_builder *b, const struct job_program *program, __u32 device)
 {
 	struct plan *plan = b->plan;
 	struct plan_program *planned;
@@ -81,7 +81,8 @@ static int add_program(struct plan_builder *b, const struct job_program *program
 			sizeof(*planned), ARRAY_PLAIN))
 		return failed(-ENOMEM, "no memory for %u programs", plan->program_count + 1);
 	planned = &plan->programs[plan->program_count++];
-	*planned = (struct plan_program){.config = program->config, .device = device};
+	*planned = (struct plan_program){
+		.config = program->config, .format = program->format, .device = device};
 	/* Where there are several of them sentences say which. */
 	if (plan->machine.device_count > 1)
 		snprintf(planned->config.name, sizeof(planned->config.name), "%.20s of %.38s",
@@ -119,7 +120,7 @@ int plan_program(struct plan_builder *b, const struct job_program *program)
 		if (!plan_device_fits(b, program->device, d))
 			continue;
 		if (plan_networked(&machine->devices[d]))
-			err = add_program(b, program, d);
+			err = plan_add_program(b, program, d);
 		else if (other == machine->device_count)
 			other = d;
 	}

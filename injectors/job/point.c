@@ -8,6 +8,7 @@
 #include "injectors/emu/truth.h"
 #include "injectors/job/guardian.h"
 #include "injectors/job/schedule.h"
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
 /* Written by the machine's process, read by the guardian once that has ended. */
@@ -17,15 +18,15 @@ struct answer {
 	int error;
 	char sentence[1024];
 	struct result result;
-	char failing[RESULT_FAILING];
+	struct result_notes notes;
 };
 
-static int wait_for_workloads(struct machine *machine, const struct plan *plan)
+static int wait_for_workloads(struct machine *machine, const struct plan *plan, __u64 begin_ns)
 {
-	int err = machine_wait(machine, plan->timeout_ns, &guardian_stop);
+	__u64 passed = monotonic_ns() - begin_ns;
+	int err = machine_wait(machine, passed < plan->timeout_ns ? plan->timeout_ns - passed : 0,
+			       &guardian_stop);
 
-	if (guardian_stop)
-		return guardian_stopped();
 	if (err == -ETIMEDOUT)
 		return failed(err,
 			      "the workloads are not done after %.0f s; accepted: a shorter one, "
@@ -34,57 +35,107 @@ static int wait_for_workloads(struct machine *machine, const struct plan *plan)
 	return err;
 }
 
-/* The first error counts; what has to be undone is undone in any case. */
-static int run_machine(const struct plan *plan, struct machine *machine, struct result *result,
-		       char *failing)
+static int wait_for_loads(struct machine *machine, const struct plan *plan,
+			  struct programs *programs)
+{
+	__u64 begin_ns = monotonic_ns();
+	int err = programs_wait(programs, plan->timeout_ns, &guardian_stop);
+
+	if (!err)
+		err = wait_for_workloads(machine, plan, begin_ns);
+	return guardian_stop ? guardian_stopped() : err;
+}
+
+/* Undoing something may fail, too: the first error counts. */
+struct first_error {
+	int error;
+	char sentence[1024];
+};
+
+static void keep_error(struct first_error *first, int error)
+{
+	if (first->error || !error)
+		return;
+	first->error = error;
+	snprintf(first->sentence, sizeof(first->sentence), "%s", failure_text());
+}
+
+static int tell_error(const struct first_error *first)
+{
+	return first->error ? failed(first->error, "%s", first->sentence) : 0;
+}
+
+/* Injections and loads begin at one instant, as far as starting a program allows. */
+static int run_injected(const struct plan *plan, struct machine *machine, struct programs *programs,
+			struct schedule_totals *injected)
+{
+	struct first_error first = {0};
+	struct schedule *schedule;
+	int err = schedule_start(&schedule, plan, machine);
+
+	if (err)
+		return err;
+	err = programs_begin(programs, machine);
+	keep_error(&first, err ? err : wait_for_loads(machine, plan, programs));
+	if (first.error)
+		programs_stop(programs);
+	keep_error(&first, schedule_stop(schedule, injected));
+	return tell_error(&first);
+}
+
+/* What has to be undone is undone in any case. */
+static int run_machine(const struct plan *plan, struct machine *machine, struct programs *programs,
+		       struct result *result, struct result_notes *notes)
 {
 	struct result_input input = {
-		.machine = machine, .config = &plan->machine, .failing = failing};
-	struct schedule *schedule;
-	int err, undone;
+		.machine = machine, .config = &plan->machine, .programs = programs, .notes = notes};
+	struct first_error first = {0};
+	int err;
 
 	err = machine_start(machine);
 	if (err)
 		return err;
-	err = schedule_start(&schedule, plan, machine);
-	if (!err) {
-		char sentence[1024];
-
-		err = wait_for_workloads(machine, plan);
-		snprintf(sentence, sizeof(sentence), "%s", failure_text());
-		undone = schedule_stop(schedule, &input.injected);
-		if (err)
-			failed(err, "%s", sentence);
-		else
-			err = undone;
-	}
+	err = programs_serve(programs, machine, &guardian_stop);
+	if (err == -EINTR)
+		err = guardian_stopped();
+	keep_error(&first, err ? err : run_injected(plan, machine, programs, &input.injected));
+	programs_stop(programs);
+	if (!first.error)
+		keep_error(&first, result_count_networks(&input));
 	machine_stop(machine);
-	return err ? err : result_fill(result, &input);
+	return first.error ? tell_error(&first) : result_fill(result, &input);
 }
 
-static int point_run_machine(const struct point_run *run, struct result *result, char *failing)
+static int create_and_run(const struct point_run *run, struct programs *programs,
+			  struct result *result, struct result_notes *notes)
 {
 	struct machine *machine;
-	int err, closed;
+	int err = machine_create(&machine, &run->plan->machine);
 
-	err = run->truth ? truth_open(run->truth, false) : 0;
-	if (err)
-		return err;
-	err = machine_create(&machine, &run->plan->machine);
 	if (!err) {
-		err = run_machine(run->plan, machine, result, failing);
+		err = run_machine(run->plan, machine, programs, result, notes);
 		machine_destroy(machine);
 	}
-	if (run->truth) {
-		char sentence[1024];
+	return err;
+}
 
-		snprintf(sentence, sizeof(sentence), "%s", failure_text());
-		closed = truth_close();
-		if (err)
-			failed(err, "%s", sentence);
-		else
-			err = closed;
+static int point_run_machine(const struct point_run *run, struct result *result,
+			     struct result_notes *notes)
+{
+	struct first_error first = {0};
+	struct programs *programs;
+	int err = programs_open(&programs, run->plan);
+
+	if (err)
+		return err;
+	err = run->truth ? truth_open(run->truth, false) : 0;
+	if (!err) {
+		keep_error(&first, create_and_run(run, programs, result, notes));
+		if (run->truth)
+			keep_error(&first, truth_close());
+		err = tell_error(&first);
 	}
+	programs_close(programs);
 	return err;
 }
 
@@ -92,7 +143,7 @@ static void point_body(void *argument)
 {
 	struct answer *answer = argument;
 
-	answer->error = point_run_machine(answer->run, &answer->result, answer->failing);
+	answer->error = point_run_machine(answer->run, &answer->result, &answer->notes);
 	snprintf(answer->sentence, sizeof(answer->sentence), "%s", failure_text());
 	answer->complete = true;
 }
@@ -122,8 +173,8 @@ int point_run(const struct point_run *run, struct result *result)
 		err = failed(answer->error, "%s", answer->sentence);
 	if (!err)
 		*result = answer->result;
-	if (!err && run->failing)
-		memcpy(run->failing, answer->failing, RESULT_FAILING);
+	if (!err && run->notes)
+		*run->notes = answer->notes;
 	munmap(answer, sizeof(*answer));
 	return err;
 }

@@ -12,7 +12,7 @@ struct point_run {
 	/* Called in the parent, see guardian.h; may be NULL. */
 	void (*progress)(void *argument, double seconds);
 	void *progress_argument;
-	char *failing; /* RESULT_FAILING bytes, filled as of struct result_input */
+	struct result_notes *notes; /* filled; may be NULL */
 };
 
 /* Fills the result. -EINTR if stopped by a signal; else a negative errno with a sentence. */

@@ -75,8 +75,8 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 	[RESULT_PINNED] = {"pinned", NULL, NULL, COLUMN_COUNT, 8, true,
 			   "pages that devices kept at once at most; evictions pass over them"},
 	[RESULT_FIRED] = {"fired", NULL, NULL, COLUMN_COUNT, 9, true,
-			  "times that a delay, a lost or failed response, an overflow or a "
-			  "duplicate was injected"},
+			  "times that a delay, a lost or failed response, an overflow, a "
+			  "duplicate or the loss of a frame was injected"},
 	[RESULT_BLOCKED] =
 		{"blocked", NULL, NULL, COLUMN_REAL, 7, false,
 		 "share of the queues' time in which a fault of theirs was open, 0 to 1"},
@@ -124,9 +124,72 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 			    "invalidations: post to acknowledgement, as the host's thread sees it"},
 	[RESULT_EMQ_P99] = {"emq_p99", NULL, "ns", COLUMN_DURATION, 9, true, NULL},
 	[RESULT_EMQ_MAX] = {"emq_max", NULL, "ns", COLUMN_DURATION, 9, true, NULL},
+	[RESULT_GOODPUT] =
+		{"goodput", NULL, "bytes_per_s", COLUMN_REAL, 10, true,
+		 "bytes per second that loads say they moved, of all together; of frames that are "
+		 "made up: delivered ones"},
+	[RESULT_MIN_GOODPUT] = {"min_goodput", NULL, "bytes_per_s", COLUMN_REAL, 11, true,
+				"bytes per second that a NIC delivered in its slowest 100 ms, of "
+				"the one that had it worst"},
+	[RESULT_REQUESTS] = {"requests", NULL, NULL, COLUMN_COUNT, 9, true,
+			     "requests that loads say were answered"},
+	[RESULT_REQUESTS_PER_S] = {"requests_per_s", NULL, NULL, COLUMN_REAL, 14, true,
+				   "the same per second, of all loads together"},
+	[RESULT_REQUEST_P99] = {"request_p99", NULL, "ns", COLUMN_DURATION, 11, true,
+				"their p99, of the load that had it worst"},
+	[RESULT_FRAMES] = {"frames", NULL, NULL, COLUMN_COUNT, 9, true,
+			   "frames that NICs took off the wire"},
+	[RESULT_DELIVERED] = {"delivered", NULL, NULL, COLUMN_COUNT, 9, true,
+			      "of them, those that their guests got"},
+	[RESULT_LOST] = {"lost", NULL, NULL, COLUMN_COUNT, 7, true,
+			 "frames on their way to a guest that were lost, whatever for"},
+	[RESULT_LOST_FAULT] = {"lost_fault", NULL, NULL, COLUMN_COUNT, 10, true,
+			       "of them: a page of their buffers or of the ring was absent"},
+	[RESULT_LOST_NO_BUFFER] = {"lost_no_buffer", NULL, NULL, COLUMN_COUNT, 14, true,
+				   "the guest had posted no buffer"},
+	[RESULT_LOST_CACHE_FULL] = {"lost_cache_full", NULL, NULL, COLUMN_COUNT, 15, true,
+				    "the cache of all rings was full (rx_policy=cache)"},
+	[RESULT_LOST_BACKUP_FULL] = {"lost_backup_full", NULL, NULL, COLUMN_COUNT, 16, true,
+				     "the backup ring was full, or what it may hold for one ring "
+				     "(rx_policy=backup)"},
+	[RESULT_LOST_BEFORE_NIC] = {"lost_before_nic", NULL, NULL, COLUMN_COUNT, 15, true,
+				    "the queue in front of the NIC was full: it was late. These "
+				    "are none of `frames`"},
+	[RESULT_LOST_WIRE] = {"lost_wire", NULL, NULL, COLUMN_COUNT, 9, true,
+			      "injected: the wire lost them"},
+	[RESULT_LOST_OVERLONG] = {"lost_overlong", NULL, NULL, COLUMN_COUNT, 13, true,
+				  "no frames, or longer than the MTU allows"},
+	[RESULT_HELD] = {"held", NULL, NULL, COLUMN_COUNT, 8, true,
+			 "frames that had to wait for a page, each once"},
+	[RESULT_HELD_NOW] = {"held_now", NULL, NULL, COLUMN_COUNT, 8, true,
+			     "of them, those that still did at the end"},
+	[RESULT_FRAME_ERRORS] =
+		{"frame_errors", NULL, NULL, COLUMN_COUNT, 12, true,
+		 "frames that could not be sent for a fault without an answer or that the guest's "
+		 "network refused, and rings stopped by a descriptor that makes no sense"},
+	[RESULT_INTERRUPTS] = {"interrupts", NULL, NULL, COLUMN_COUNT, 10, true,
+			       "interrupts by which NICs told their guests of frames"},
+	[RESULT_STALLS] = {"stalls", NULL, NULL, COLUMN_COUNT, 7, true,
+			   "times that a TCP flow lost frames and got them in the end"},
+	[RESULT_MAX_STALL] = {"max_stall", NULL, "ns", COLUMN_DURATION, 9, true,
+			      "the longest: from the first lost frame until all of these bytes "
+			      "had come"},
+	[RESULT_TIME_TO_STEADY] =
+		{"time_to_steady", NULL, "ns", COLUMN_DURATION, 14, true,
+		 "from a NIC's first frame to the 100 ms in which it delivers 80% of what it does "
+		 "later on, of the one that took longest"},
+	[RESULT_RETRANSMITS] = {"retransmits", NULL, NULL, COLUMN_COUNT, 11, true,
+				"TCP segments sent again, as both sides' kernels counted them"},
+	[RESULT_TIMEOUTS] = {"timeouts", NULL, NULL, COLUMN_COUNT, 8, true,
+			     "retransmission timeouts"},
+	[RESULT_PROBES] = {"probes", NULL, NULL, COLUMN_COUNT, 7, true, "tail loss probes"},
+	[RESULT_FAST] = {"fast", NULL, NULL, COLUMN_COUNT, 7, true,
+			 "segments sent again on duplicate acknowledgements (fast retransmits)"},
 	[RESULT_ERRORS] = {"errors", NULL, NULL, COLUMN_COUNT, 6, true, "I/Os that failed"},
-	[RESULT_MISMATCHES] = {"mismatches", NULL, NULL, COLUMN_COUNT, 10, true,
-			       "reads that returned other data than was written (verify=yes)"},
+	[RESULT_MISMATCHES] =
+		{"mismatches", NULL, NULL, COLUMN_COUNT, 10, true,
+		 "reads that returned other data than was written, and frames that were damaged, "
+		 "doubled or out of order (verify=yes)"},
 	[RESULT_VIOLATIONS] =
 		{"violations", NULL, NULL, COLUMN_COUNT, 10, true,
 		 "broken invariants of the machine: a DMA to an absent page, a lookup "

@@ -7,11 +7,19 @@
 #define FAULTLINE_JOB_RESULT_H
 
 #include "injectors/emu/machine.h"
+#include "injectors/job/programs.h"
 #include "injectors/job/schedule.h"
 #include "lib/job/column.h"
 
 /* Samples that must lie beyond a percentile before it is given at all. */
 #define RESULT_BEYOND 20
+
+/* Over the networks of a machine, both sides of each. */
+struct network_sums {
+	__u32 count;
+	__u64 retransmits, timeouts, probes, fast;
+	__u64 dropped; /* frames that waited for the device, or for its guest's driver, and had no room */
+};
 
 enum result_column {
 	RESULT_SECONDS, /* length of the longest workload */
@@ -71,6 +79,32 @@ enum result_column {
 	RESULT_EMQ_P50,
 	RESULT_EMQ_P99,
 	RESULT_EMQ_MAX,
+	RESULT_GOODPUT, /* of programs, or of frames that are made up */
+	RESULT_MIN_GOODPUT,
+	RESULT_REQUESTS,
+	RESULT_REQUESTS_PER_S,
+	RESULT_REQUEST_P99,
+	RESULT_FRAMES,
+	RESULT_DELIVERED,
+	RESULT_LOST,
+	RESULT_LOST_FAULT,
+	RESULT_LOST_NO_BUFFER,
+	RESULT_LOST_CACHE_FULL,
+	RESULT_LOST_BACKUP_FULL,
+	RESULT_LOST_BEFORE_NIC,
+	RESULT_LOST_WIRE,
+	RESULT_LOST_OVERLONG,
+	RESULT_HELD,
+	RESULT_HELD_NOW,
+	RESULT_FRAME_ERRORS,
+	RESULT_INTERRUPTS,
+	RESULT_STALLS,
+	RESULT_MAX_STALL,
+	RESULT_TIME_TO_STEADY,
+	RESULT_RETRANSMITS, /* of the networks' own counters, both sides */
+	RESULT_TIMEOUTS,
+	RESULT_PROBES,
+	RESULT_FAST,
 	RESULT_ERRORS,
 	RESULT_MISMATCHES,
 	RESULT_VIOLATIONS,
@@ -85,16 +119,25 @@ struct result {
 	double values[RESULT_COLUMNS];
 };
 
-/* Devices with RESULT_ERRORS: the first ones' names, and how many others. */
-#define RESULT_FAILING 448
+/* What numbers alone do not say. */
+struct result_notes {
+	char failing
+		[448]; /* devices with RESULT_ERRORS: the first ones' names, and how many others */
+	char unread[512]; /* the first program whose output gave no result, and why; "" */
+};
 
 /* What it was called with and what was done to it. */
 struct result_input {
 	const struct machine *machine;
 	const struct machine_config *config;
+	const struct programs *programs; /* stopped */
 	struct schedule_totals injected;
-	char *failing; /* RESULT_FAILING bytes, filled */
+	struct network_sums networks;
+	struct result_notes *notes; /* filled */
 };
+
+/* Asks the machine's networks, which are gone once it has stopped. */
+int result_count_networks(struct result_input *input);
 
 void result_clear(struct result *result);
 /* Summarises a machine that has stopped. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "injectors/job/result.h"
+#include "injectors/job/result_private.h"
 #include "lib/base/fail.h"
 
 #define FAILING_NAMED 3 /* devices; there may be thousands */
@@ -62,8 +62,8 @@ static void fill_emq(struct result *result, const struct emq_stats *emq)
 
 static void name_failing(const struct result_input *input)
 {
-	char *text = input->failing;
-	size_t used = 0, size = RESULT_FAILING;
+	char *text = input->notes->failing;
+	size_t used = 0, size = sizeof(input->notes->failing);
 	__u32 count = 0;
 
 	for (__u32 i = 0; i < input->config->workload_count; i++) {
@@ -105,11 +105,13 @@ static void fill_workloads(struct result *result, const struct result_input *inp
 		if (length >= 1e8)
 			slowest = fmin(slowest, (double)w->window_min_ios * 10);
 	}
+	v[RESULT_ERRORS] = (double)errors;
+	v[RESULT_MISMATCHES] = (double)mismatches;
+	if (!input->config->workload_count)
+		return;
 	v[RESULT_SECONDS] = seconds;
 	v[RESULT_IOS] = (double)ios;
 	v[RESULT_UNSENT] = (double)unsent;
-	v[RESULT_ERRORS] = (double)errors;
-	v[RESULT_MISMATCHES] = (double)mismatches;
 	v[RESULT_MIN_IOPS] = isinf(slowest) ? NAN : slowest;
 	if (seconds > 0) {
 		v[RESULT_IOPS] = (double)ios / seconds;
@@ -129,6 +131,8 @@ int result_fill(struct result *result, const struct result_input *input)
 	if (!totals)
 		return failed(-ENOMEM, "no memory for the run's totals");
 	fill_workloads(result, input);
+	result_fill_frames(result, input);
+	result_fill_programs(result, input);
 	machine_totals(input->machine, totals);
 	fill_round_trip(result, &totals->round_trip);
 	v[RESULT_FAULTS] = (double)totals->faults;

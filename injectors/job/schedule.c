@@ -59,6 +59,8 @@ static enum inject_point point_of(const struct job_injection *injection)
 		return INJECT_OVERFLOW;
 	case INJECTION_DUPLICATE:
 		return INJECT_DUPLICATE;
+	case INJECTION_FRAME_LOSS:
+		return INJECT_FRAME_LOSS;
 	case INJECTION_CPU_HOG:
 		return INJECT_CPU_HOG;
 	case INJECTION_EVICT:

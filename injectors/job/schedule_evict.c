@@ -26,7 +26,7 @@ static long schedule_evict_pages(struct schedule *schedule, const struct job_inj
 	const struct machine_config *machine = &schedule->plan->machine;
 	const struct device_config *config = &machine->devices[device];
 	const struct evict_order order = {
-		.choice = job->what, .kind = job->evict, .pages = job->pages};
+		.choice = job->what, .kind = job->evict, .pages = job->pages, .sides = job->sides};
 	long aimed = 0;
 
 	for (__u32 i = 0; i < job->burst; i++) {

@@ -106,6 +106,9 @@ int network_check(const struct network_config *config)
 	if (config->link && (config->link < NETWORK_LINK_LEAST || config->link > NETWORK_LINK_MOST))
 		return failed(-EINVAL, "link=%llu: accepted: off, or bits a second from 1M to 100G",
 			      config->link);
+	if (config->guest_queues > NETWORK_QUEUES_MOST)
+		return failed(-EINVAL, "a TAP of %u queues: accepted: at most %d",
+			      config->guest_queues, NETWORK_QUEUES_MOST);
 	if (!config->queue_length || config->queue_length > 1000000)
 		return failed(-EINVAL, "a TAP's queue of %u frames: accepted: 1 to 1000000",
 			      config->queue_length);
@@ -121,18 +124,40 @@ struct network_making {
 	int outside; /* the host's namespace */
 };
 
-static int open_tap(const struct network_config *config, struct network_end *end)
+/* One queue of a TAP; the first makes it. */
+static int open_queue(struct ifreq *request, unsigned long offload, int *queue)
 {
-	struct ifreq request = {.ifr_flags = IFF_TAP | IFF_NO_PI};
-	unsigned long offload = 0;
+	int header = NETWORK_HEADER;
 
-	end->tap = open(TUN_DEVICE, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	if (end->tap < 0)
+	*queue = open(TUN_DEVICE, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	if (*queue < 0)
 		return failed(errno == ENOENT || errno == ENODEV || errno == ENXIO ? -EPERM
 										   : -errno,
 			      TUN_DEVICE
 			      ": %s; a TAP needs it: modprobe tun, or give it to the container",
 			      strerror(errno));
+	if (ioctl(*queue, TUNSETIFF, request))
+		return failed(-errno, "making the TAP %s: %s", request->ifr_name, strerror(errno));
+	if (ioctl(*queue, TUNSETOFFLOAD, offload) ||
+	    (request->ifr_flags & IFF_VNET_HDR && ioctl(*queue, TUNSETVNETHDRSZ, &header)))
+		return failed(-errno, "offload of the TAP %s: %s", request->ifr_name,
+			      strerror(errno));
+	return 0;
+}
+
+static int open_tap(const struct network_making *making)
+{
+	const struct network_config *config = making->config;
+	struct ifreq request = {.ifr_flags = IFF_TAP | IFF_NO_PI};
+	struct network_end *end = making->end;
+	unsigned long offload = 0;
+	__u32 queues = 1;
+	int err = 0;
+
+	if (making->side == NETWORK_GUEST && config->guest_queues > 1) {
+		request.ifr_flags |= IFF_MULTI_QUEUE;
+		queues = config->guest_queues;
+	}
 	snprintf(request.ifr_name, IFNAMSIZ, "%s", config->name);
 	if (config->offload != NETWORK_OFFLOAD_NONE) {
 		request.ifr_flags |= IFF_VNET_HDR;
@@ -140,10 +165,11 @@ static int open_tap(const struct network_config *config, struct network_end *end
 	}
 	if (config->offload == NETWORK_OFFLOAD_SEGMENTS)
 		offload |= TUN_F_TSO4 | TUN_F_TSO_ECN;
-	if (ioctl(end->tap, TUNSETIFF, &request))
-		return failed(-errno, "making the TAP %s: %s", config->name, strerror(errno));
-	if (ioctl(end->tap, TUNSETOFFLOAD, offload))
-		return failed(-errno, "offload of the TAP %s: %s", config->name, strerror(errno));
+	for (__u32 q = 0; !err && q < queues; q++)
+		err = open_queue(&request, offload, &end->queues[q]);
+	end->tap = end->queues[0];
+	if (err)
+		return err;
 	snprintf(end->name, IFNAMSIZ, "%s", request.ifr_name);
 	end->index = if_nametoindex(end->name);
 	return end->index ? 0 : failed(-errno, "the TAP %s: %s", end->name, strerror(errno));
@@ -243,7 +269,7 @@ static int make_end(void *argument)
 	err = write_settings(making);
 	if (!err && *making->config->congestion)
 		err = congestion_is_there(making->config->congestion);
-	err = err ?: open_tap(making->config, end);
+	err = err ?: open_tap(making);
 	if (err)
 		return err;
 	link = link_of(making);
@@ -252,13 +278,30 @@ static int make_end(void *argument)
 	return link_configure(&link);
 }
 
+static void clear_end(struct network_end *end)
+{
+	end->tap = end->netns = -1;
+	for (int q = 0; q < NETWORK_QUEUES_MOST; q++)
+		end->queues[q] = -1;
+}
+
+static void close_end(struct network_end *end)
+{
+	for (int q = 0; q < NETWORK_QUEUES_MOST; q++)
+		if (end->queues[q] >= 0)
+			close(end->queues[q]);
+	if (end->netns >= 0)
+		close(end->netns);
+	clear_end(end);
+}
+
 int network_open(struct network *network, const struct network_config *config)
 {
 	int outside, err = network_check(config);
 
 	memset(network, 0, sizeof(*network));
 	for (unsigned int i = 0; i < NETWORK_SIDES; i++)
-		network->ends[i].tap = network->ends[i].netns = -1;
+		clear_end(&network->ends[i]);
 	outside = err ?: netns_open_own();
 	if (outside < 0)
 		return outside;
@@ -272,15 +315,6 @@ int network_open(struct network *network, const struct network_config *config)
 	if (err)
 		network_close(network);
 	return err;
-}
-
-static void close_end(struct network_end *end)
-{
-	if (end->tap >= 0)
-		close(end->tap);
-	if (end->netns >= 0)
-		close(end->netns);
-	end->tap = end->netns = -1;
 }
 
 void network_close(struct network *network)

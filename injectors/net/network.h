@@ -25,7 +25,7 @@ enum network_side { NETWORK_GUEST, NETWORK_WIRE, NETWORK_SIDES };
 #define NETWORK_PREFIX	      24
 
 /* What stands in front of each frame that a TAP gives and takes, with offload; without it nothing does. */
-#define NETWORK_HEADER sizeof(struct virtio_net_hdr)
+#define NETWORK_HEADER sizeof(struct virtio_net_hdr_mrg_rxbuf)
 
 enum network_offload {
 	NETWORK_OFFLOAD_NONE,	  /* frames are whole and within the MTU */
@@ -35,6 +35,7 @@ enum network_offload {
 
 #define NETWORK_MTU_LEAST    68 /* of IPv4 */
 #define NETWORK_MTU_MOST     9216
+#define NETWORK_QUEUES_MOST  64
 #define NETWORK_LINK_LEAST   1000000ull /* bits/s */
 #define NETWORK_LINK_MOST    100000000000ull
 #define NETWORK_QUEUE_LENGTH 10000
@@ -44,6 +45,7 @@ enum network_offload {
 struct network_config {
 	char name[IFNAMSIZ]; /* of both TAPs: network_name() */
 	__u32 mtu;
+	__u32 guest_queues; /* of the guest's TAP, 0: 1; the kernel keeps a flow on one */
 	enum network_offload offload;
 	__u64 link;			     /* bits/s that each side sends at most; 0: no limit */
 	__u32 queue_length;		     /* frames that wait in a TAP for its reader */
@@ -54,9 +56,11 @@ struct network_config {
 
 /* One of the two. */
 struct network_end {
-	int tap;     /* non-blocking; a read or write is a frame */
-	int netns;   /* keeps the namespace */
-	__u64 inode; /* of the namespace: what the kernel and events call it */
+	int tap; /* non-blocking; a read or write is a frame */
+	int queues
+		[NETWORK_QUEUES_MOST]; /* of a TAP with several: the first is `tap`; -1: no more */
+	int netns;		       /* keeps the namespace */
+	__u64 inode;		       /* of the namespace: what the kernel and events call it */
 	unsigned int index;
 	char name[IFNAMSIZ];
 	__u8 mac[LINK_MAC];

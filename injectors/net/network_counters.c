@@ -11,7 +11,7 @@
 
 #include "lib/base/fail.h"
 
-#define COUNTERS_TEXT (64 << 10)
+#define COUNTERS_TEXT (64ul << 10)
 
 static const struct network_counter {
 	const char *group, *name;

@@ -63,6 +63,11 @@ static int program_prepare(const struct program_config *config, struct program_w
 		return failed(-ENOENT,
 			      "program %s: %s: no such program; install it, or give its path",
 			      config->name, words->text);
+	if (!strncmp(path, "/tmp/", 5))
+		return failed(-ENOENT,
+			      "program %s: %s: programs have a /tmp of their own; accepted: one in "
+			      "another folder",
+			      config->name, path);
 	if (access(path, X_OK))
 		return failed(-EACCES, "program %s: %s: cannot be run: %s", config->name, path,
 			      strerror(errno));
@@ -226,7 +231,7 @@ int program_start(struct network_program **program, struct program_host *host,
 	return err;
 }
 
-int program_await_ready(struct network_program *program)
+int program_await_ready(struct network_program *program, const volatile sig_atomic_t *stop)
 {
 	__u64 end = program_now() + program->config.ready_timeout_ns;
 	int netns = program->network->ends[program->config.side].netns;
@@ -237,6 +242,8 @@ int program_await_ready(struct network_program *program)
 
 		if (found)
 			return found < 0 ? found : 0;
+		if (stop && *stop)
+			return -EINTR;
 		if (program_now() >= end)
 			return failed(
 				-ETIMEDOUT,

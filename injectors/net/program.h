@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A real program within one side of a network: not root, in a session and a PID namespace of its own, without
- * descriptors of ours. What it prints is kept, and all that it starts ends with it, by program_stop(), and with
+ * A real program within one side of a network: not root, in a session and a PID namespace of its own, with a /tmp
+ * of its own that is its home, without descriptors of ours. What it prints is kept, and all that it starts ends with it, by program_stop(), and with
  * this process, also if that is killed.
  */
 #ifndef FAULTLINE_NET_PROGRAM_H
 #define FAULTLINE_NET_PROGRAM_H
 
 #include <linux/types.h>
+#include <signal.h>
 #include <stdbool.h>
 
 #include "injectors/net/listening.h"
@@ -47,9 +48,9 @@ int program_start(struct network_program **program, struct program_host *host,
 
 /*
  * Waits until somebody listens at the port that `ready` names. -ETIMEDOUT or -EIO with a sentence: nobody does
- * in time, or it has ended before.
+ * in time, or it has ended before. -EINTR without one once `*stop` is nonzero; it may be NULL.
  */
-int program_await_ready(struct network_program *program);
+int program_await_ready(struct network_program *program, const volatile sig_atomic_t *stop);
 
 /*
  * Waits for its end for so long, ending it when its duration is over. 0: it has ended as it should; -ETIMEDOUT without a

@@ -8,8 +8,10 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -81,11 +83,21 @@ static _Noreturn void become_program(struct init *init)
 		signal(number, SIG_DFL);
 	if (!user_become(task->uid, task->gid))
 		program_refuse(init, "becoming its user");
+	setenv("HOME", "/tmp", 1);
+	unsetenv("TMPDIR");
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		program_refuse(init, "giving up rights");
 	program_argv(task->words, argv);
 	execv(task->path, argv);
 	program_refuse(init, "being run");
+}
+
+/* What it writes to its home or leaves in /tmp goes with it. */
+static void init_mount(struct init *init)
+{
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) ||
+	    mount("faultline-program", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777,size=64m"))
+		init_refuse(init, "a /tmp of its own", errno);
 }
 
 static void init_start(struct init *init)
@@ -104,6 +116,7 @@ static void init_start(struct init *init)
 		init_refuse(init, "its descriptors", errno);
 	if (setns(init->task->netns, CLONE_NEWNET))
 		init_refuse(init, "entering its namespace", errno);
+	init_mount(init);
 	init->program = fork();
 	if (init->program < 0)
 		init_refuse(init, "its process", errno);

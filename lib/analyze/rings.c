@@ -39,7 +39,7 @@ struct ring_accounts {
 	struct ring_totals *both[2];
 };
 
-static struct ring_accounts accounts_of(struct rings *r, struct ring_account *ring)
+static struct ring_accounts sides_of(struct rings *r, struct ring_account *ring)
 {
 	struct rings_device *device = slots_find(&r->devices, ring->key.device);
 
@@ -65,7 +65,7 @@ static void rings_take_lost(struct rings *r, const struct event *e)
 		ring->told_since += frames;
 	if (!period_has(asked_for(r), frames_since(e)))
 		return;
-	accounts = accounts_of(r, ring);
+	accounts = sides_of(r, ring);
 	for (size_t i = 0; i < 2; i++) {
 		accounts.both[i]->lost[frames_reason(e)] += frames;
 		accounts.both[i]->all_lost += frames;
@@ -80,7 +80,7 @@ static void rings_take_held(struct rings *r, const struct event *e)
 
 	if (!ring || !period_has(asked_for(r), frames_since(e)))
 		return;
-	accounts = accounts_of(r, ring);
+	accounts = sides_of(r, ring);
 	for (size_t i = 0; i < 2; i++) {
 		struct ring_totals *totals = accounts.both[i];
 
@@ -102,13 +102,13 @@ static void rings_take_head(struct rings *r, const struct event *e)
 
 	if (!ring || !period_has(asked_for(r), e->time_ns))
 		return;
-	accounts = accounts_of(r, ring);
+	accounts = sides_of(r, ring);
 	for (size_t i = 0; i < 2; i++)
 		accounts.both[i]->heads++;
 }
 
-static void judge(const struct rings *r, struct ring_totals *totals,
-		  const struct ring_window *window)
+static void judge_window(const struct rings *r, struct ring_totals *totals,
+			 const struct ring_window *window)
 {
 	double rate = throughput_of(window);
 
@@ -145,7 +145,7 @@ static void round_end(struct rings *r, __u32 handle, struct rings_device *device
 	count = throughput_add(&device->throughput, &device->window, judged);
 	device->window = (struct ring_window){0};
 	for (size_t k = 0; k < count; k++) {
-		judge(r, &device->totals, &judged[k]);
+		judge_window(r, &device->totals, &judged[k]);
 		for (size_t i = 0; i < r->sink_count; i++)
 			r->sinks[i].judged(r->sinks[i].self, handle, &judged[k]);
 	}
@@ -178,7 +178,7 @@ static void add_to_throughput(struct rings *r, struct ring_account *ring,
 	count = throughput_add(&ring->throughput, &ring->window, judged);
 	ring->window = (struct ring_window){0};
 	for (size_t i = 0; i < count; i++)
-		judge(r, &ring->totals, &judged[i]);
+		judge_window(r, &ring->totals, &judged[i]);
 }
 
 /*
@@ -215,7 +215,7 @@ static void count_grown(struct rings *r, struct ring_account *ring, const struct
 		.frames = grown(before->frames, e->value),
 		.bytes = grown(before->bytes, e->length),
 	};
-	struct ring_accounts accounts = accounts_of(r, ring);
+	struct ring_accounts accounts = sides_of(r, ring);
 
 	ring->counted += e->tid - before->lost;
 	if (period_touches(asked_for(r), window.from_ns, window.to_ns))

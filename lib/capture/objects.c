@@ -108,7 +108,7 @@ static int choose_ring_size(struct shared_maps *maps, size_t ring_bytes)
 	return 0;
 }
 
-static int create_rings(struct shared_maps *maps)
+static int create_ring_buffers(struct shared_maps *maps)
 {
 	maps->ring_fds = malloc(maps->cpus * sizeof(int));
 	if (!maps->ring_fds)
@@ -198,7 +198,7 @@ int shared_maps_create(struct shared_maps *maps, size_t ring_bytes)
 	error = choose_ring_size(maps, ring_bytes);
 	if (error)
 		return error;
-	error = create_rings(maps);
+	error = create_ring_buffers(maps);
 	if (!error)
 		error = load_maps(maps);
 	if (!error)

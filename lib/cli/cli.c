@@ -135,7 +135,7 @@ static error_t cli_argument(const struct command_line *line, const char *text,
 	const char **argument = (const char **)(line->input + cli->argument);
 	const char *hint = destination_hint(NULL, text);
 
-	if (cli->take) {
+	if (cli->take && !(cli->command && state->quoted)) {
 		if (cli->take(line->input, state->arg_num, text))
 			usage_error(state, "%s%s", failure_text(), hint);
 	} else if (cli->command && (state->quoted || !*hint)) {

@@ -64,8 +64,8 @@ struct cli {
 	/* Where what is no option goes; an offset above 0. All others are refused. */
 	size_t argument; /* const char *: the one that there may be */
 	size_t command;	 /* char **: a command with its arguments, NULL at the end */
-	int (*take)(void *input, unsigned int number,
-		    const char *text); /* each; -EINVAL with a sentence */
+	/* Each, with a command those ahead of its --; -EINVAL with a sentence. */
+	int (*take)(void *input, unsigned int number, const char *text);
 	size_t given; /* __u64: a bit for each row of the first table that was given */
 	/* After all options: -EINVAL with a sentence for what does not go together. */
 	int (*check)(void *input);

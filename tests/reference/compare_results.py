@@ -36,6 +36,10 @@ UNTOLD = {
     "mismatches": "data is not logged",
     "violations": "a broken invariant is no event",
 }
+# What NICs, programs and their networks give: nothing, in a job of workloads.
+OF_NICS = """goodput_bytes_per_s min_goodput_bytes_per_s requests requests_per_s request_p99_ns frames delivered lost
+lost_fault lost_no_buffer lost_cache_full lost_backup_full lost_before_nic lost_wire lost_overlong held held_now
+frame_errors interrupts stalls max_stall_ns time_to_steady_ns retransmits timeouts probes fast""".split()
 passed = failed = 0
 
 
@@ -227,6 +231,7 @@ def expected(truth, plan):
     for percent, name in ((50, "p50"), (99, "p99")):
         columns[f"emq_{name}_ns"] = (percentile(posted, percent), 0.1, 50000, BETWEEN)
     columns["emq_max_ns"] = (posted[-1] if posted else None, 0.1, 10_000_000)
+    columns.update((column, (None, 0, 0)) for column in OF_NICS)
     columns["round_trip_mean_ns"] = (sum(trips) / len(trips) if trips else None, 0.1, 50000)
     columns["round_trip_max_ns"] = (trips[-1] if trips else None, 0.1, 10_000_000)
     return columns

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "tests/unit/rx_world.h"
 
-#define FRAME_BYTES_MAX 1100
-
 static __u64 draw(struct rx_world *world, __u64 bound)
 {
 	return world->draw(world->self, bound);
@@ -32,7 +30,8 @@ void rx_world_create(struct rx_world *world, const struct rx_policy *policy, __u
 	world->calm = 1u << draw(world, 6);
 	world->shared = (struct rx_shared){.backup_free = entries, .cells_free = world->cells};
 	world->number = world->steps = 0;
-	if (rx_backup_create(&world->shared.backup, entries, world->frame_bytes) ||
+	world->bytes = malloc(world->frame_bytes + 1);
+	if (!world->bytes || rx_backup_create(&world->shared.backup, entries, world->frame_bytes) ||
 	    rx_cache_create(&world->shared.cache, (__u64)world->cells * RX_CACHE_CELL,
 			    world->frame_bytes))
 		abort();
@@ -57,14 +56,13 @@ void rx_world_destroy(struct rx_world *world)
 		rx_model_destroy(&world->rings[i]);
 	rx_backup_destroy(world->shared.backup);
 	rx_cache_destroy(world->shared.cache);
+	free(world->bytes);
 }
 
 static void receive(struct rx_world *world, struct rx_model *model)
 {
-	char bytes[FRAME_BYTES_MAX];
 	__u32 count = draw(world, 2) ? 1 : 1 + (__u32)draw(world, 5);
 	struct rx_frame frame = {
-		.bytes = bytes,
 		.length = count * world->buffer_bytes - (__u32)draw(world, world->buffer_bytes),
 		/* In every byte, so that none is taken for another's. */
 		.number = ++world->number * 0x9e3779b97f4a7c15ull,
@@ -73,7 +71,8 @@ static void receive(struct rx_world *world, struct rx_model *model)
 	if (!draw(world, 512))
 		frame.length = draw(world, 2) ? 0 : world->frame_bytes + 1;
 	frame.arrived_ns = ~frame.number;
-	rx_fill(bytes, frame.length, frame.number);
+	frame.bytes = world->bytes + world->frame_bytes + 1 - frame.length;
+	rx_fill((char *)frame.bytes, frame.length, frame.number);
 	rx_model_receive(model, &frame);
 }
 

@@ -18,6 +18,7 @@ struct rx_world {
 	struct rx_model rings[RX_WORLD_RINGS];
 	__u32 ring_count;
 	__u32 buffer_bytes, frame_bytes;
+	char *bytes; /* a frame ends where this does, so that what is read behind it is seen */
 	__u32 cells;
 	__u32 calm; /* of so many times that pages may go, once they do */
 	__u64 number, steps;

@@ -170,7 +170,7 @@ static void mistakes_name_place_and_what_is_accepted(void **state)
 	assert_refused("[machine]\nscheduler = serail\n" DISK LOAD,
 		       "scheduler=serail: accepted: serial, affined; did you mean serial?");
 	assert_refused("[device disk]\nqueue_depth = 2000\n" LOAD,
-		       "queue_depth=2000: accepted: 2 to 1024, a power of two");
+		       "queue_depth=2000: accepted: 2 to 4096, a power of two");
 	assert_refused("[device disk]\nqueue_depth = 48\n" LOAD, "a power of two");
 	assert_refused("[tenant vm]\nmemory = 3M\n" DISK LOAD, "a multiple of 2M");
 	assert_refused("[devcie disk]\n" LOAD, "did you mean device?");
@@ -211,6 +211,120 @@ static void frames_are_refused_where_there_are_none(void **state)
 		       ":4: [program p] device=*: tenant/disk has model=block, which has no "
 		       "network; accepted: devices with model=");
 	assert_refused(DISK LOAD RUN "/bin/true\ndevice = dsik\n", "did you mean disk?");
+}
+
+#define NIC	"[device net]\nmodel = nic\n"
+#define MADE_UP NIC "wire = generator\n"
+#define SERVER	RUN "/bin/true\n"
+#define CLIENT	"[program c]\nside = wire\nrole = load\nrun = /bin/true\n"
+
+static void traffic_goes_to_devices_that_make_their_frames_up(void **state)
+{
+	const struct traffic_config *traffic;
+	struct built b;
+
+	assert_int_equal(build(&b, "[machine]\nseed = 5\n[tenant vm]\ncount = 2\n" MADE_UP DISK LOAD
+				   "device = disk\n"
+				   "[traffic few]\ndevice = vm1/net\ncount = 7\nflows = 3\n"
+				   "sizes = 64:3, 1514\nrate = 10/s\nverify = no\nseed = 9\n"
+				   "[traffic many]\ndevice = vm0/*t\nduration = 2s\n"),
+			 0);
+	assert_int_equal(b.plan.machine.traffic_count, 2);
+	traffic = &b.plan.machine.traffics[0];
+	assert_string_equal(traffic->name, "few");
+	assert_string_equal(b.plan.machine.devices[traffic->device].name, "net");
+	assert_int_equal(b.plan.machine.devices[traffic->device].tenant, 1);
+	assert_int_equal(traffic->count, 7);
+	assert_int_equal(traffic->flows, 3);
+	assert_int_equal(traffic->size_count, 2);
+	assert_int_equal(traffic->sizes[1], 1514);
+	assert_int_equal(traffic->size_weights[0], 3);
+	assert_true(traffic->rate == 10);
+	assert_false(traffic->verify);
+	assert_int_equal(traffic->seed, 9);
+	traffic = &b.plan.machine.traffics[1];
+	assert_int_equal(b.plan.machine.devices[traffic->device].tenant, 0);
+	assert_int_equal(traffic->duration_ns, 2000000000);
+	assert_int_equal(traffic->flows, 16);
+	assert_int_equal(traffic->sizes[0], 64);
+	assert_true(traffic->verify);
+	assert_int_equal(traffic->seed, 5 * 3000017 + 2);
+	assert_int_equal(b.plan.program_count, 0);
+	release(&b);
+}
+
+/* One of each device that has a network; the others are no matter of a pattern that fits all. */
+static void programs_run_in_every_network(void **state)
+{
+	struct built b;
+
+	assert_int_equal(build(&b, "[tenant vm]\ncount = 2\n" NIC DISK LOAD "device = disk\n" SERVER
+				   "ready = tcp:80\n" CLIENT "duration = 3s\n"),
+			 0);
+	assert_int_equal(b.plan.program_count, 4);
+	assert_int_equal(b.plan.programs[0].config.role, PROGRAM_SERVER);
+	assert_int_equal(b.plan.programs[0].config.side, NETWORK_GUEST);
+	assert_int_equal(b.plan.programs[0].config.ready_timeout_ns, 10000000000ull);
+	assert_string_equal(b.plan.programs[0].config.ready, "tcp:80");
+	assert_string_equal(b.plan.programs[3].config.name, "c of vm1/net");
+	assert_string_equal(b.plan.programs[3].config.run, "/bin/true");
+	assert_int_equal(b.plan.programs[3].config.side, NETWORK_WIRE);
+	assert_int_equal(b.plan.programs[3].config.duration_ns, 3000000000ull);
+	assert_string_equal(b.plan.machine.devices[b.plan.programs[3].device].name, "net");
+	assert_int_equal(b.plan.machine.devices[b.plan.programs[3].device].tenant, 1);
+	release(&b);
+	assert_int_equal(build(&b, NIC CLIENT), 0);
+	assert_string_equal(b.plan.programs[0].config.name, "c");
+	release(&b);
+}
+
+static void a_nic_has_one_source_of_frames(void **state)
+{
+	assert_refused(NIC,
+		       JOB_PATH ":1: tenant/net has a network in which nothing runs; accepted: "
+				"a [program NAME] with role=load for it, or wire=generator or "
+				"loop");
+	assert_refused(NIC SERVER, "in which nothing runs");
+	assert_refused(MADE_UP,
+		       JOB_PATH ":1: tenant/net has no [traffic NAME]; accepted: one for it, "
+				"or wire=tap and programs");
+	assert_refused(NIC "wire = loop\n", "has no [traffic NAME]");
+	assert_refused(NIC CLIENT "[traffic t]\ncount = 1\n", JOB_PATH
+		       ":7: [traffic t] device=*: tenant/net carries the frames of programs; "
+		       "accepted: devices with wire=generator or loop");
+	assert_refused(MADE_UP "[traffic t]\ncount = 1\n" CLIENT, JOB_PATH
+		       ":6: [program c] device=*: tenant/net carries frames that are made up; "
+		       "accepted: devices with wire=tap");
+	assert_refused(MADE_UP "[traffic t]\ncount = 1\n[traffic u]\ncount = 1\n", JOB_PATH
+		       ":6: [traffic u] and [traffic t] both are for net; accepted: one traffic a "
+		       "device");
+	assert_refused(NIC CLIENT LOAD, "which takes no workload; accepted: devices with model=");
+}
+
+#define EVICT "[inject x]\naction = evict\nduration = 1s\n"
+
+static void evictions_take_what_a_driver_can_name(void **state)
+{
+	struct built b;
+
+	assert_refused(DISK LOAD EVICT "what = ring\n", JOB_PATH
+		       ":4: [inject x] what=ring on tenant/disk, which has model=block; accepted: "
+		       "what=next, random, all, or devices with model=nic");
+	assert_refused(NIC CLIENT EVICT, JOB_PATH
+		       ":7: [inject x] what=next on tenant/net, which has model=nic; accepted: "
+		       "what=random, ring, all, or devices with model=block or accel");
+	assert_refused(NIC CLIENT EVICT "what = ring\nside = bth\n",
+		       "side=bth: accepted: rx, tx, both; did you mean both?");
+	assert_int_equal(build(&b, NIC CLIENT EVICT "what = ring\n"), 0);
+	assert_int_equal(b.plan.injections[0].job->what, EVICT_RING);
+	assert_int_equal(b.plan.injections[0].job->sides, RING_SIDE(RING_RX));
+	release(&b);
+	assert_int_equal(build(&b, NIC CLIENT EVICT "what = ring\nside = both\n"), 0);
+	assert_int_equal(b.plan.injections[0].job->sides, RING_SIDES);
+	release(&b);
+	assert_int_equal(build(&b, NIC CLIENT EVICT "what = ring\nside = tx\n"), 0);
+	assert_int_equal(b.plan.injections[0].job->sides, RING_SIDE(RING_TX));
+	release(&b);
 }
 
 static void programs_are_looked_at_before_anything_starts(void **state)
@@ -403,6 +517,7 @@ static void an_action_takes_its_own_keys_only(void **state)
 		{"response_failure", " device probability interval times seed "},
 		{"overflow", " device probability interval times seed "},
 		{"duplicate", " device probability interval times seed "},
+		{"frame_loss", " device probability interval times seed "},
 	};
 	size_t keys = 0;
 
@@ -424,7 +539,7 @@ static void an_action_takes_its_own_keys_only(void **state)
 			keys++;
 		}
 	}
-	assert_int_equal(keys, 7 * 21);
+	assert_int_equal(keys, 8 * 22);
 }
 
 static void a_key_is_idle_if_it_is_at_every_point(void **state)
@@ -464,6 +579,10 @@ int main(void)
 		cmocka_unit_test(values_of_every_type_arrive),
 		cmocka_unit_test(mistakes_name_place_and_what_is_accepted),
 		cmocka_unit_test(frames_are_refused_where_there_are_none),
+		cmocka_unit_test(traffic_goes_to_devices_that_make_their_frames_up),
+		cmocka_unit_test(programs_run_in_every_network),
+		cmocka_unit_test(a_nic_has_one_source_of_frames),
+		cmocka_unit_test(evictions_take_what_a_driver_can_name),
 		cmocka_unit_test(programs_are_looked_at_before_anything_starts),
 		cmocka_unit_test(a_sweep_is_a_cross_product_after_its_baseline),
 		cmocka_unit_test(bad_sweeps_are_refused),

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -153,6 +154,9 @@ static void what_cannot_run_is_told_before(void **state)
 	assert_int_equal(program_check(&config), -ENOENT);
 	config = config_of("/tmp", PROGRAM_LOAD);
 	assert_int_equal(program_check(&config), -ENOENT);
+	config = config_of("/tmp/../usr/bin/true", PROGRAM_LOAD);
+	assert_int_equal(program_check(&config), -ENOENT);
+	said("programs have a /tmp of their own");
 	config = config_of("sleep 1", PROGRAM_LOAD);
 	assert_int_equal(program_check(&config), 0);
 	strcpy(config.ready, "tcp:0");
@@ -208,6 +212,15 @@ static void it_runs_as_nobody_in_its_namespace(void **state)
 	       "['/dev/null']\n");
 }
 
+static void what_it_writes_goes_with_it(void **state)
+{
+	struct stat status;
+
+	prints("sh -c 'ls -A /tmp; cd; pwd; echo $HOME ${TMPDIR-none}; touch faultline-86392; ls -A'",
+	       "/tmp\n/tmp none\nfaultline-86392\n");
+	assert_int_equal(stat("/tmp/faultline-86392", &status), -1);
+}
+
 static void sudo_runs_it_as_its_caller(void **state)
 {
 	setenv("SUDO_UID", "4321", 1);
@@ -253,8 +266,9 @@ static void a_bad_end_has_its_status_and_last_line(void **state)
 	ends_badly("sh -c 'kill -SEGV $$'", PROGRAM_LOAD, "ended by SIGSEGV");
 	ends_badly("true", PROGRAM_SERVER,
 		   "program test (true) ended with status 0 before it was stopped");
-	ends_badly("sh -c 'yes | head -c 100000 >&2; echo; printf last >&2; exit 1'", PROGRAM_LOAD,
-		   "ended with status 1: last");
+	ends_badly(
+		"sh -c 'yes | head -c 100000 >&2; printf \"\\nno r\" >&2; sleep 0.2; printf oute >&2; exit 1'",
+		PROGRAM_LOAD, "ended with status 1: no route");
 }
 
 static void one_that_ends_is_never_ready(void **state)
@@ -264,22 +278,59 @@ static void one_that_ends_is_never_ready(void **state)
 
 	strcpy(config.ready, "tcp:5201");
 	program = start(&config);
-	assert_int_equal(program_await_ready(program), -EIO);
+	assert_int_equal(program_await_ready(program, NULL), -EIO);
 	said("ended with status 1 before it was ready: in use");
 	program_free(program);
 }
 
+static void await_output(const struct network_program *program)
+{
+	size_t size = 0;
+
+	while (!size) {
+		__u64 discarded;
+		char *text = program_output(program, &size, &discarded);
+
+		assert_non_null(text);
+		free(text);
+		usleep(1000);
+	}
+}
+
+/* Speaks once it has done that. */
+#define OTHER(code)                                                            \
+	"/usr/bin/python3 -c 'import socket, time; s = socket.socket(); " code \
+	"; print(1, flush=True); time.sleep(1000)'"
+
 static void one_that_does_not_listen_is_never_ready(void **state)
 {
-	struct program_config config = config_of("sleep 1000", PROGRAM_SERVER);
-	struct network_program *program;
+	static const char *const servers[] = {
+		"sleep 1000",
+		OTHER("s.bind((\"\", 5212)); s.listen()"),
+		/* A connection of that port, and nobody behind it any more. */
+		OTHER("s.bind((\"\", 5211)); s.listen(); c = socket.create_connection((\"127.0.0.1\", 5211)); "
+		      "a = s.accept(); s.close()"),
+		OTHER("u = socket.socket(type=socket.SOCK_DGRAM); u.bind((\"\", 5211))"),
+	};
 
-	strcpy(config.ready, "tcp:5201");
-	config.ready_timeout_ns = 100 * MS;
-	program = start(&config);
-	assert_int_equal(program_await_ready(program), -ETIMEDOUT);
-	said("program test (sleep 1000) is not ready: nobody listens at tcp:5201 on its side after 100ms");
-	program_free(program);
+	for (unsigned int i = 0; i < COUNT(servers); i++) {
+		struct program_config config = config_of(servers[i], PROGRAM_SERVER);
+		struct network_program *program;
+		char sentence[512];
+
+		strcpy(config.ready, "tcp:5211");
+		config.ready_timeout_ns = 1;
+		program = start(&config);
+		if (i)
+			await_output(program);
+		assert_int_equal(program_await_ready(program, NULL), -ETIMEDOUT);
+		snprintf(
+			sentence, sizeof(sentence),
+			"program test (%s) is not ready: nobody listens at tcp:5211 on its side after 1ns",
+			servers[i]);
+		said(sentence);
+		program_free(program);
+	}
 }
 
 /* It counts who connects: nobody must. */
@@ -306,7 +357,7 @@ static void one_that_listens_is_ready(void **state)
 
 		strcpy(config.ready, servers[i].ready);
 		program = start(&config);
-		if (program_await_ready(program))
+		if (program_await_ready(program, NULL))
 			fail_msg("%s", failure_text());
 		assert_int_equal(program_wait(program, 60 * SECOND), -EIO);
 		said("timed out");
@@ -335,14 +386,10 @@ static void a_stop_lets_it_speak(void **state)
 		PROGRAM_SERVER);
 	struct network_program *program = start(&config);
 	__u64 discarded;
-	char *text = NULL;
-	size_t size = 0;
+	size_t size;
+	char *text;
 
-	while (!size) {
-		free(text);
-		text = program_output(program, &size, &discarded);
-	}
-	free(text);
+	await_output(program);
 	program_stop(program);
 	assert_int_equal(program_wait(program, 0), 0);
 	text = program_output(program, &size, &discarded);
@@ -464,9 +511,56 @@ static void it_outlives_the_thread_that_started_it(void **state)
 	program_free(program);
 }
 
-/* Becomes a machine with programs; tells when they run. */
-static _Noreturn void be_machine(int told, bool lose_host)
+static void the_host_holds_nothing_open(void **state)
 {
+	const struct network_config how = {.name = "net0", .mtu = 1500, .queue_length = 100};
+	struct program_host own;
+	struct network ours;
+	__u64 inode;
+	int low, high;
+
+	if (no_tap)
+		skip();
+	assert_int_equal(network_open(&ours, &how), 0);
+	/* Below and above those of the host. */
+	high = fcntl(ours.ends[NETWORK_WIRE].netns, F_DUPFD_CLOEXEC, 500);
+	assert_int_equal(high, 500);
+	low = fcntl(high, F_DUPFD_CLOEXEC, 0);
+	assert_int_equal(program_host_open(&own), 0);
+	assert_in_range(own.channel, low + 1, high - 1);
+	close(low);
+	close(high);
+	inode = ours.ends[NETWORK_WIRE].inode;
+	assert_true(is_used(inode));
+	network_close(&ours);
+	alarm(60);
+	while (is_used(inode)) /* it may be about to close it */
+		usleep(1000);
+	alarm(0);
+	program_host_close(&own);
+}
+
+enum death { ALONE, HOST_FIRST, WITH_SIBLING };
+
+/* Another process of the machine, with all that was open in it, that lives on. */
+static pid_t fork_sibling(void)
+{
+	pid_t sibling = fork();
+
+	if (sibling)
+		return sibling;
+	alarm(100);
+	for (;;)
+		pause();
+}
+
+/* Becomes a machine with programs; tells when they run. */
+static _Noreturn void be_machine(int told, enum death death)
+{
+	struct {
+		__u64 inode;
+		pid_t sibling;
+	} word = {0};
 	const struct network_config how = {.name = "net0", .mtu = 1500, .queue_length = 100};
 	const struct program_config config = config_of(TREE("86395"), PROGRAM_SERVER);
 	struct network_program *programs[2];
@@ -479,17 +573,22 @@ static _Noreturn void be_machine(int told, bool lose_host)
 		assert_int_equal(program_start(&programs[i], &own, &ours, &config), 0);
 	while (processes_with("86395") < 6)
 		usleep(1000);
-	if (lose_host)
+	if (death == HOST_FIRST)
 		assert_int_equal(kill(own.pid, SIGKILL), 0);
-	assert_int_equal(write(told, &ours.ends[NETWORK_WIRE].inode, 8), 8);
+	word.inode = ours.ends[NETWORK_WIRE].inode;
+	word.sibling = death == WITH_SIBLING ? fork_sibling() : 0;
+	assert_int_equal(write(told, &word, sizeof(word)), sizeof(word));
 	for (;;)
 		pause();
 }
 
-static void dies_with_its_machine(bool lose_host)
+static void dies_with_its_machine(enum death death)
 {
+	struct {
+		__u64 inode;
+		pid_t sibling;
+	} word;
 	int told[2], status;
-	__u64 inode;
 	pid_t machine;
 
 	if (no_tap)
@@ -497,16 +596,20 @@ static void dies_with_its_machine(bool lose_host)
 	assert_int_equal(pipe(told), 0);
 	machine = child_fork();
 	if (!machine)
-		be_machine(told[1], lose_host);
+		be_machine(told[1], death);
 	close(told[1]);
-	assert_int_equal(read(told[0], &inode, 8), 8);
+	assert_int_equal(read(told[0], &word, sizeof(word)), sizeof(word));
 	assert_int_equal(processes_with("86395"), 6);
-	assert_true(is_used(inode));
+	assert_true(is_used(word.inode));
 	assert_int_equal(kill(machine, SIGKILL), 0);
 	assert_int_equal(waitpid(machine, &status, 0), machine);
 	/* The end of the test if it never comes. */
 	alarm(60);
-	while (processes_with("86395") || is_used(inode))
+	while (processes_with("86395"))
+		usleep(1000);
+	if (word.sibling)
+		assert_int_equal(kill(word.sibling, SIGKILL), 0);
+	while (is_used(word.inode))
 		usleep(1000);
 	alarm(0);
 	close(told[0]);
@@ -514,12 +617,17 @@ static void dies_with_its_machine(bool lose_host)
 
 static void a_killed_machine_leaves_no_program(void **state)
 {
-	dies_with_its_machine(false);
+	dies_with_its_machine(ALONE);
 }
 
 static void nor_does_one_whose_host_was_killed(void **state)
 {
-	dies_with_its_machine(true);
+	dies_with_its_machine(HOST_FIRST);
+}
+
+static void nor_one_whose_descriptors_are_open_elsewhere(void **state)
+{
+	dies_with_its_machine(WITH_SIBLING);
 }
 
 static void a_first_process_that_is_killed_is_told(void **state)
@@ -564,6 +672,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_run_is_told_before),
 		cmocka_unit_test(what_is_no_program_is_told),
 		cmocka_unit_test(it_runs_as_nobody_in_its_namespace),
+		cmocka_unit_test(what_it_writes_goes_with_it),
 		cmocka_unit_test(sudo_runs_it_as_its_caller),
 		cmocka_unit_test(its_output_is_bounded),
 		cmocka_unit_test(a_bad_end_has_its_status_and_last_line),
@@ -577,8 +686,10 @@ int main(void)
 		cmocka_unit_test(what_it_leaves_behind_ends_too),
 		cmocka_unit_test(what_it_leaves_behind_does_not_hold_it_up),
 		cmocka_unit_test(it_outlives_the_thread_that_started_it),
+		cmocka_unit_test(the_host_holds_nothing_open),
 		cmocka_unit_test(a_killed_machine_leaves_no_program),
 		cmocka_unit_test(nor_does_one_whose_host_was_killed),
+		cmocka_unit_test(nor_one_whose_descriptors_are_open_elsewhere),
 		cmocka_unit_test(a_first_process_that_is_killed_is_told),
 		cmocka_unit_test(no_descriptor_is_left),
 	};

@@ -122,6 +122,7 @@ static void is_lost(enum rx_place place, enum loss_reason reason)
 static void is_stored(enum rx_place place, __u64 position, __u32 count, __u32 advanced)
 {
 	assert_int_equal(place, RX_STORE);
+	assert_int_equal(verdict.reason, LOSS_UNKNOWN);
 	assert_int_equal(verdict.position, position);
 	assert_int_equal(verdict.count, count);
 	assert_int_equal(verdict.advanced, advanced);
@@ -248,6 +249,7 @@ static void a_cache_holds_a_paused_rings_frames_in_order(void **state)
 	assert_int_equal(receive(2), RX_CACHE);
 	assert_int_equal(verdict.absent, 0);
 	assert_int_equal(receive(1), RX_CACHE);
+	assert_int_equal(verdict.absent, 0);
 	is_lost(receive(4), LOSS_OVERLONG);
 	assert_int_equal(ring.counters.held, 2);
 	assert_int_equal(rx_cache_used(cache), 2 * RX_CACHE_CELL);

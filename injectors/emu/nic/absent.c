@@ -68,7 +68,7 @@ static void request_done(struct port_request *port_request, int error)
 	pthread_mutex_lock(&nic->lock);
 	for (__u32 i = 0; i < port_request->count; i++)
 		if (!i || request->group[i] != request->group[i - 1])
-			account_fault_over(ring, request->group[i]);
+			account_fault_over(nic, request->group[i]);
 	request->open = false;
 	/* Another ring may have wanted this page, or found no room for a request of its own. */
 	for (__u32 r = 0; r < nic->queues; r++)

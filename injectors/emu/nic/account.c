@@ -57,31 +57,34 @@ static void truth_frame(struct nic_ring *ring, const struct nic_frame *frame, __
 	});
 }
 
-static struct frames_probe run_of(const struct nic_ring *ring, const struct nic_frame *frame,
-				  __u8 code, struct nic_blame blame)
+static void run_told(void *argument, const struct frame_run *run)
 {
-	return (struct frames_probe){
-		.device = ring->nic->index,
-		.queue = ring->index,
-		.addresses = frame_addresses(&frame->info),
-		.ports = frame_ports(&frame->info),
-		.sequence = frame_sequence(&frame->info),
-		.frames = 1ull << 32 | frame->length,
-		.since = frame->arrived_ns,
-		.code = code | (blame.known ? blame.group + 1ull : 0) << 8 |
-			(__u64)ring->nic->pasid << 32,
-	};
+	const struct nic_ring *ring = argument;
+	struct frames_probe probe;
+
+	frame_run_probe(run, ring->nic->index, ring->index, &probe);
+	if (run->kind == RUN_LOST)
+		FRAMES_PROBE(lost, &probe);
+	else
+		FRAMES_PROBE(held, &probe);
 }
 
 void account_lost(struct nic_ring *ring, const struct nic_frame *frame, enum loss_reason reason,
 		  struct nic_blame blame)
 {
-	struct frames_probe run = run_of(ring, frame, (__u8)reason, blame);
+	struct frame_run run =
+		frame_run_of(&frame->info, RUN_LOST, (__u8)reason, frame->arrived_ns);
 
 	ring->rx.lost[reason]++;
 	truth_frame(ring, frame, TRUTH_FRAME_LOST, (__u8)reason, blame.known ? blame.fault : 0, 0);
 	(void)flow_lost(ring->nic->flows, &frame->info, frame->arrived_ns);
-	FRAMES_PROBE(lost, &run);
+	if (blame.known) {
+		run.blames = true;
+		run.pasid = ring->nic->pasid;
+		run.group = blame.group;
+	}
+	run.bytes = frame->length;
+	loss_runs_add(ring->runs, &run);
 }
 
 void account_held(struct nic_ring *ring, const struct nic_frame *frame, enum hold_place place)
@@ -100,18 +103,25 @@ void account_delivered(struct nic_ring *ring, const struct nic_frame *frame, enu
 	frame_windows_add(&nic->windows, now_ns, frame->length);
 	truth_frame(ring, frame, TRUTH_FRAME, 0, 0, now_ns - frame->arrived_ns);
 	if (held) {
-		struct frames_probe run = run_of(ring, frame, (__u8)held, (struct nic_blame){0});
+		struct frame_run run =
+			frame_run_of(&frame->info, RUN_HELD, (__u8)held, frame->arrived_ns);
 
-		FRAMES_PROBE(held, &run);
+		run.bytes = frame->length;
+		loss_runs_add(ring->runs, &run);
 	}
 	flow_delivered(nic->flows, &frame->info);
 	flow_mark_delivered(nic->flows, &frame->info);
 }
 
-void account_fault_over(struct nic_ring *ring, __u16 group)
+void account_released(struct nic_ring *ring)
 {
-	(void)ring;
-	(void)group;
+	loss_runs_flush(ring->runs);
+}
+
+void account_fault_over(struct nic *nic, __u16 group)
+{
+	for (__u32 r = 0; r < nic->queues; r++)
+		loss_runs_fault_over(nic->ring[r].runs, nic->pasid, group);
 }
 
 /* All that was lost of a range has come. */
@@ -165,10 +175,10 @@ static void tell_ring(const struct nic *nic, __u16 queue, enum ring_side side,
 
 void account_tell(struct nic *nic, __u64 now_ns)
 {
-	(void)now_ns;
 	for (__u32 r = 0; r < nic->queues; r++) {
 		struct nic_ring *ring = &nic->ring[r];
 
+		loss_runs_flush_older(ring->runs, now_ns);
 		ring->rx.held = ring->state.counters.held;
 		tell_ring(nic, (__u16)r, RING_RX, &ring->rx, ring->state.tail - ring->state.head);
 		tell_ring(nic, (__u16)r, RING_TX, &nic->tx[r], 0);
@@ -211,7 +221,9 @@ void account_end(struct nic *nic)
 
 	if (!nic->flows)
 		return;
-	account_tell(nic, monotonic_ns());
+	for (__u32 r = 0; r < nic->queues; r++)
+		ring_report(&nic->ring[r]);
+	account_tell(nic, ~0ull);
 	nic_stats(nic, &stats);
 	totals->in = stats.in;
 	totals->delivered = stats.rx.frames;
@@ -244,10 +256,16 @@ int account_create(struct nic *nic)
 		.argument = nic,
 	};
 
-	return flow_table_create(&nic->flows, &config);
+	int err = flow_table_create(&nic->flows, &config);
+
+	for (__u32 r = 0; !err && r < nic->queues; r++)
+		err = loss_runs_create(&nic->ring[r].runs, LOSS_RUNS_MAX, run_told, &nic->ring[r]);
+	return err;
 }
 
 void account_destroy(struct nic *nic)
 {
+	for (__u32 r = 0; r < nic->queues; r++)
+		loss_runs_destroy(nic->ring[r].runs);
 	flow_table_destroy(nic->flows);
 }

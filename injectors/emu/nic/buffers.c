@@ -177,6 +177,13 @@ static void complete(struct nic_ring *ring, __u64 position, __u32 length, __u32 
 	};
 }
 
+void ring_report(struct nic_ring *ring)
+{
+	if (ring->report_count)
+		port_ios_done(ring->nic->port, ring->index, ring->reports, ring->report_count);
+	ring->report_count = 0;
+}
+
 /* Each piece of memory is an access of its own, the last one the frame's I/O. */
 static void report_write(struct nic_ring *ring, const struct nic_store *store, __u32 length,
 			 __u64 arrived_ns, __u64 now_ns)
@@ -186,13 +193,21 @@ static void report_write(struct nic_ring *ring, const struct nic_store *store, _
 		__u32 piece = range->length < length ? (__u32)range->length : length;
 
 		length -= piece;
-		port_io_done(ring->nic->port, ring->index, range->iova, piece, EVENT_WRITE,
-			     IO_OK | (length ? IO_PART : 0), arrived_ns, now_ns);
+		if (ring->report_count == NIC_REPORTS)
+			ring_report(ring);
+		ring->reports[ring->report_count++] = (struct io_range){
+			.address = range->iova,
+			.length = piece,
+			.flags = EVENT_WRITE,
+			.code = IO_OK | (length ? IO_PART : 0),
+			.start_ns = arrived_ns,
+			.end_ns = now_ns,
+		};
 	}
 }
 
 void ring_write(struct nic_ring *ring, __u64 position, __u32 count, const struct nic_frame *frame,
-		struct nic_store *store)
+		struct nic_store *store, __u64 now_ns)
 {
 	__u32 left = frame->length, buffer = (__u32)ring->nic->settings.rx_buffer;
 	const unsigned char *from = frame->bytes;
@@ -211,7 +226,7 @@ void ring_write(struct nic_ring *ring, __u64 position, __u32 count, const struct
 		complete(ring, position + i, filled, i + 1 == count ? NIC_LAST : 0);
 		left -= filled;
 	}
-	report_write(ring, store, frame->length, frame->arrived_ns, monotonic_ns());
+	report_write(ring, store, frame->length, frame->arrived_ns, now_ns);
 	references_drop(ring->nic, store);
 }
 
@@ -248,6 +263,7 @@ void ring_tell_done(struct nic_ring *ring)
 {
 	__u32 count;
 
+	ring_report(ring);
 	while (ring->published != ring->state.head && !ring->halted) {
 		count = publish_some(ring, (__u32)(ring->state.head - ring->published));
 		if (!count)

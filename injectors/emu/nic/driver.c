@@ -106,10 +106,10 @@ static int driver_create(void **argument, const struct driver_setup *setup)
 	return err;
 }
 
-/* Does this queue send? With one TAP descriptor only the first does. */
+/* Does this queue send? What is made up goes out by the first. */
 static bool queue_sends(const struct nic_driver_queue *queue)
 {
-	return !queue->index && (queue->driver->generator || queue->driver->nic->networked);
+	return queue->driver->nic->networked || (queue->driver->generator && !queue->index);
 }
 
 static int driver_queue_start(struct nic_driver_queue *queue)

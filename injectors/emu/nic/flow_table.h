@@ -19,8 +19,8 @@
 
 #define FLOW_RANGES 64	/* open at most, of one flow */
 #define FLOW_PIECES 128 /* that its open ranges may have lost to what was delivered in between */
-/* TCP's window never spans more: what is farther from a frame is of no use to its flow any more. */
-#define FLOW_WINDOW (1u << 30)
+/* Half of what TCP may have on its way: nobody waits for what is farther from a frame. */
+#define FLOW_WINDOW ((1u << 30) - (1u << 20))
 
 struct lost_range {
 	__u32 first, end; /* sequence numbers, the second behind its last */
@@ -54,7 +54,7 @@ struct lost_piece;
 struct known_flow;
 struct flow_mark;
 
-/* Its members are flow_table.c's, but for what the functions below say. */
+/* For its own functions only: what is inline has to see it. */
 struct flow_table {
 	__u32 open; /* ranges of all flows */
 	__u32 flow_count, hand;

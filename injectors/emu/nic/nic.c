@@ -32,9 +32,7 @@ struct nic_registers *nic_registers(struct nic *nic, __u32 ring)
 
 int nic_guest_tap(const struct nic *nic, __u32 ring)
 {
-	/* A TAP has one queue: the first pair sends, all may receive. */
-	(void)ring;
-	return nic->networked ? nic->network.ends[NETWORK_GUEST].tap : -1;
+	return nic->networked ? nic->network.ends[NETWORK_GUEST].queues[ring] : -1;
 }
 
 bool nic_wire_ended(struct nic *nic)
@@ -118,6 +116,7 @@ static int create_wire(struct nic *nic, const struct device_setup *setup)
 	switch (nic->settings.wire) {
 	case NIC_WIRE_TAP:
 		nic_network_config(&nic->settings, setup->name, &config);
+		config.guest_queues = nic->queues;
 		err = network_open(&nic->network, &config);
 		nic->networked = !err;
 		return err ? err : wire_tap_create(&nic->wire, nic->network.ends[NETWORK_WIRE].tap);

@@ -118,9 +118,22 @@ void nic_network_config(const struct nic_settings *settings, const char *device,
 	strcpy(config->settings, settings->sysctl);
 }
 
+static void nic_namespaces(void *device, __u64 *guest, __u64 *wire)
+{
+	const struct network *network = nic_network(device);
+
+	*guest = network ? network->ends[NETWORK_GUEST].inode : 0;
+	*wire = network ? network->ends[NETWORK_WIRE].inode : 0;
+}
+
 static bool nic_is_networked(const struct device_settings *settings)
 {
 	return ((const struct nic_settings *)settings->bytes)->wire == NIC_WIRE_TAP;
+}
+
+static const char *nic_variant(const struct device_settings *settings)
+{
+	return rx_policies[((const struct nic_settings *)settings->bytes)->rx_policy]->name;
 }
 
 #define SETTING(member) DEVICE_SETTING(struct nic_settings, member)
@@ -185,7 +198,7 @@ static const struct option_row nic_rows[] = {
 	 .meaning = "size of the cache that frames of all rings pass through",
 	 .needs = {{"rx_policy", "cache"}}},
 	{"device", "backup_entries", OPTION_COUNT, SETTING(backup_entries), 1,
-	 RX_BACKUP_ENTRIES_MAX, "64",
+	 RX_BACKUP_ENTRIES_MAX, "1024",
 	 .meaning = "frames in the backup ring, which all receive rings share",
 	 .needs = {{"rx_policy", "backup"}}},
 	{"device", "bitmap_entries", OPTION_COUNT, SETTING(bitmap_entries), 1, RX_BITMAP_BITS_MAX,
@@ -193,8 +206,8 @@ static const struct option_row nic_rows[] = {
 	 .needs = {{"rx_policy", "backup"}}},
 	{"device", "link", OPTION_OWN, SETTING(link), NETWORK_LINK_LEAST, NETWORK_LINK_MOST, "100M",
 	 .own = &own_link, .meaning = "what each side sends at most", .needs = {{"wire", "tap"}}},
-	{"device", "congestion", OPTION_TEXT, SETTING(congestion), .otherwise = "",
-	 .meaning = "TCP's congestion control, such as cubic; empty: as the host has it",
+	{"device", "congestion", OPTION_TEXT, SETTING(congestion), .otherwise = "cubic",
+	 .meaning = "TCP's congestion control; empty: as the host has it",
 	 .needs = {{"wire", "tap"}}},
 	{"device", "tcp", OPTION_CHOICE, SETTING(tcp_classic), .otherwise = "modern",
 	 .choices = tcps, .meaning = "classic: no tail loss probe, no RACK, no F-RTO",
@@ -217,8 +230,10 @@ const struct device_class nic_class = {
 	.check = nic_agree,
 	.start = nic_start,
 	.stop = nic_stop,
+	.variant = nic_variant,
 	.networked = nic_is_networked,
 	.network = nic_network,
+	.namespaces = nic_namespaces,
 	.with_network = "wire=tap",
 	.with_traffic = "wire=generator or loop",
 	.driver = &nic_driver,

@@ -9,6 +9,7 @@
 #include "injectors/emu/devices/engine.h"
 #include "injectors/emu/nic/flow_table.h"
 #include "injectors/emu/nic/frame.h"
+#include "injectors/emu/nic/loss_runs.h"
 #include "injectors/emu/nic/nic.h"
 #include "injectors/emu/nic/rx_backup.h"
 #include "injectors/emu/nic/rx_cache.h"
@@ -21,6 +22,7 @@
 #define NIC_BATCH	32 /* frames that are taken off the wire at once */
 #define NIC_RANGES	16 /* pieces of guest memory, each contiguous, that a frame may go to */
 #define NIC_COMPLETIONS 64 /* written by one DMA */
+#define NIC_REPORTS	64 /* accesses that are told together */
 #define NIC_ACCOUNT_NS	(100 * NSEC_PER_MSEC) /* EVENT_RING_STATE */
 #define NIC_RETRY_NS \
 	NSEC_PER_MSEC /* where a page request was refused, nothing tells when to try again */
@@ -63,8 +65,11 @@ struct nic_ring {
 	__u64 published;		/* the head register */
 	__u64 oldest_ns;		/* of what no interrupt has told yet; 0: nothing */
 	__u32 pending;			/* frames of that */
-	struct rx_queue *queue;		/* the IOprovider's, of `backup` */
-	struct nic_request *requests;	/* fault_limit of them */
+	struct io_range reports[NIC_REPORTS]; /* what was written and is not yet told */
+	__u32 report_count;
+	struct rx_queue *queue;	      /* the IOprovider's, of `backup` */
+	struct nic_request *requests; /* fault_limit of them */
+	struct loss_runs *runs;
 	struct nic_counters rx;
 	struct nic_registers *registers;
 };
@@ -111,6 +116,7 @@ struct nic {
 	struct dma fetch;     /* of descriptors and completions */
 	struct dma probe;     /* of buffers that are asked for ahead */
 	unsigned char *batch; /* NIC_BATCH frames */
+	__u64 now_ns;	      /* as the receiving thread began with its batch */
 	__u64 account_ns;     /* when the rings' state is told next */
 	__u64 in;
 	struct frame_totals *totals;
@@ -143,9 +149,11 @@ bool ring_take(struct nic_ring *ring, __u64 position, struct nic_store *store);
 void references_drop(struct nic *nic, struct nic_store *store);
 /* Writes a frame into the buffers from `position` on, whose references the store has, and lets these go. */
 void ring_write(struct nic_ring *ring, __u64 position, __u32 count, const struct nic_frame *frame,
-		struct nic_store *store);
+		struct nic_store *store, __u64 now_ns);
 /* These buffers come back with nothing in them. */
 void ring_write_nothing(struct nic_ring *ring, __u64 position, __u32 count);
+/* Tells the access log what has been written. */
+void ring_report(struct nic_ring *ring);
 /* Writes completions up to the head, as far as their pages are there, and moves the head register. */
 void ring_tell_done(struct nic_ring *ring);
 
@@ -175,7 +183,9 @@ void account_held(struct nic_ring *ring, const struct nic_frame *frame, enum hol
 /* It is in its buffers; the guest sees it by the next head. held: where it had to wait, 0: nowhere. */
 void account_delivered(struct nic_ring *ring, const struct nic_frame *frame, enum hold_place held);
 /* The request of these groups is answered: what it cost is told before its faults resume. */
-void account_fault_over(struct nic_ring *ring, __u16 group);
+void account_fault_over(struct nic *nic, __u16 group);
+/* Held frames have been delivered, so many as could be now. */
+void account_released(struct nic_ring *ring);
 void account_tell(struct nic *nic, __u64 now_ns);
 void account_end(struct nic *nic);
 

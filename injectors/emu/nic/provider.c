@@ -50,7 +50,7 @@ static void deliver_held(struct nic_ring *ring, const struct rx_held *held)
 
 	(void)frame_parse(frame.bytes, frame.length, nic->settings.offload != NIC_OFFLOAD_NONE,
 			  &frame.info);
-	ring_write(ring, held->position, held->count, &frame, &nic->provider_store);
+	ring_write(ring, held->position, held->count, &frame, &nic->provider_store, monotonic_ns());
 	advanced = rx_ring_resolve(&ring->state, held->bit, held->count, frame.length, true);
 	account_delivered(ring, &frame, HOLD_BACKUP);
 	if (advanced)
@@ -81,6 +81,8 @@ static bool ring_provide(struct nic_ring *ring)
 		rx_queue_finish(ring->queue, number);
 		any = true;
 	}
+	if (any)
+		account_released(ring);
 	return any;
 }
 

@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 
 #include "injectors/emu/inject.h"
+#include "injectors/emu/nic/generator.h"
 #include "injectors/emu/nic/nic_private.h"
 #include "lib/base/clock.h"
 
@@ -49,7 +50,7 @@ static void frame_arrives(struct nic_ring *ring, const struct nic_frame *frame)
 	rx_ring_receive(&ring->state, &state, &verdict);
 	switch (verdict.place) {
 	case RX_STORE:
-		ring_write(ring, verdict.position, verdict.count, frame, &nic->store);
+		ring_write(ring, verdict.position, verdict.count, frame, &nic->store, nic->now_ns);
 		account_delivered(ring, frame, 0);
 		return;
 	case RX_BACKUP:
@@ -71,6 +72,7 @@ static void release_cached(struct nic_ring *ring)
 {
 	struct rx_verdict verdict;
 	struct rx_frame state;
+	bool any = false;
 
 	while (rx_ring_next(&ring->state, &state, &verdict)) {
 		struct nic_frame frame = {
@@ -81,10 +83,14 @@ static void release_cached(struct nic_ring *ring)
 
 		(void)frame_parse(frame.bytes, frame.length,
 				  ring->nic->settings.offload != NIC_OFFLOAD_NONE, &frame.info);
-		ring_write(ring, verdict.position, verdict.count, &frame, &ring->nic->store);
+		ring_write(ring, verdict.position, verdict.count, &frame, &ring->nic->store,
+			   ring->nic->now_ns);
 		account_delivered(ring, &frame, HOLD_CACHE);
+		any = true;
 	}
 	references_drop(ring->nic, &ring->nic->store);
+	if (any)
+		account_released(ring);
 }
 
 /* What has changed since the last batch: pages that came, buffers that the guest posted. */
@@ -124,6 +130,19 @@ static void ring_tell_guest(struct nic_ring *ring, __u64 now_ns)
 	doorbell_ring(&ring->registers->interrupt);
 }
 
+/* What the machine has made up has numbers of its own. */
+static void number_made_up(const struct nic *nic, struct nic_frame *frame)
+{
+	__u32 header = nic_header_bytes(&nic->settings);
+	__u64 number;
+
+	if (nic->settings.wire == NIC_WIRE_TAP || frame->length < header ||
+	    !generated_number(frame->bytes + header, frame->length - header, &number))
+		return;
+	frame->info.first = (__u32)number;
+	frame->info.end = (__u32)number + 1;
+}
+
 static void take_off_wire(struct nic *nic, const unsigned char *bytes, __u32 length, __u64 now_ns)
 {
 	struct nic_frame frame = {.bytes = bytes, .length = length, .arrived_ns = now_ns};
@@ -135,6 +154,7 @@ static void take_off_wire(struct nic *nic, const unsigned char *bytes, __u32 len
 			nic->settings.offload != NIC_OFFLOAD_NONE, &frame.info) ||
 	    length > nic->frame_bytes)
 		reason = LOSS_OVERLONG;
+	number_made_up(nic, &frame);
 	if (inject_fire(nic->injections, INJECT_FRAME_LOSS, nic->index))
 		reason = LOSS_WIRE;
 	ring = &nic->ring[steering_queue(&nic->steering, &frame.info)];
@@ -150,6 +170,7 @@ static void take_off_wire(struct nic *nic, const unsigned char *bytes, __u32 len
 static void serve(struct nic *nic, const long *lengths, int count, __u64 now_ns)
 {
 	pthread_mutex_lock(&nic->lock);
+	nic->now_ns = monotonic_ns();
 	__atomic_store_n(&nic->kicked, false, __ATOMIC_RELEASE);
 	for (__u32 r = 0; r < nic->queues; r++)
 		ring_catch_up(&nic->ring[r], now_ns);

@@ -64,7 +64,6 @@ static void verdict_begin(const struct rx_ring *ring, __u32 length, struct rx_ve
 	verdict->count = length > ring->buffer_bytes
 				 ? (length + ring->buffer_bytes - 1) / ring->buffer_bytes
 				 : 1;
-	verdict->advanced = 0;
 	verdict->position = ring->head + ring->head_offset;
 	verdict->bit = 0;
 	verdict->absent = RX_NO_SLOT;

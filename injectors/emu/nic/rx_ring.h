@@ -54,7 +54,7 @@ enum rx_place {
 
 struct rx_verdict {
 	enum rx_place place;
-	enum loss_reason reason; /* RX_LOST */
+	enum loss_reason reason; /* of RX_LOST */
 	__u32 count;		 /* buffers that it needs */
 	__u32 advanced;		 /* buffers that the guest may see once this is written */
 	__u64 position;		 /* of its first buffer */

@@ -46,7 +46,8 @@ struct networks {
 };
 
 /* A namespace is one machine's: a second that names it gets none of what happens there. */
-static void network_enter(struct capture *c, __u32 pid, __u32 inode, const struct network *network)
+static void network_enter(struct capture *c, __u32 pid, __u32 inode,
+			  const struct network_owner *network)
 {
 	struct networks *n = c->networks;
 
@@ -60,7 +61,7 @@ static void network_enter(struct capture *c, __u32 pid, __u32 inode, const struc
 void capture_enter_networks(struct capture *c, const struct device_key *key, __u32 handle,
 			    const __u64 inodes[HELLO_NETWORKS])
 {
-	const struct network network = {
+	const struct network_owner network = {
 		.device = device_table_number(c->devices, key),
 		.dropped = handle == HANDLE_DROPPED,
 	};

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "injectors/job/programs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/fail.h"
+#include "lib/base/units.h"
+
+/* Of several loads the end of one is seen this much later than it was. */
+#define LOOK_NS (10 * NSEC_PER_MSEC)
+
+struct running_program {
+	const struct plan_program *planned;
+	struct network_program *program; /* NULL: it has not been started */
+	__u64 begin_ns, end_ns;		 /* 0: not yet */
+};
+
+struct programs {
+	struct program_host host;
+	__u32 count;
+	struct running_program list[];
+};
+
+int programs_open(struct programs **programs, const struct plan *plan)
+{
+	struct programs *opened =
+		calloc(1, sizeof(*opened) + plan->program_count * sizeof(opened->list[0]));
+	int err = 0;
+
+	if (!opened)
+		return failed(-ENOMEM, "no memory for %u programs", plan->program_count);
+	opened->host.channel = -1;
+	opened->count = plan->program_count;
+	for (__u32 i = 0; i < opened->count; i++)
+		opened->list[i].planned = &plan->programs[i];
+	if (opened->count)
+		err = program_host_open(&opened->host);
+	if (err)
+		free(opened);
+	else
+		*programs = opened;
+	return err;
+}
+
+static int start_role(struct programs *programs, const struct machine *machine,
+		      enum program_role role)
+{
+	int err = 0;
+
+	for (__u32 i = 0; !err && i < programs->count; i++) {
+		struct running_program *running = &programs->list[i];
+		const struct plan_program *planned = running->planned;
+
+		if (planned->config.role != role)
+			continue;
+		err = program_start(&running->program, &programs->host,
+				    machine_network(machine, planned->device), &planned->config);
+		running->begin_ns = monotonic_ns();
+	}
+	return err;
+}
+
+int programs_serve(struct programs *programs, const struct machine *machine,
+		   const volatile sig_atomic_t *stop)
+{
+	int err = start_role(programs, machine, PROGRAM_SERVER);
+
+	for (__u32 i = 0; !err && i < programs->count; i++)
+		if (programs->list[i].program)
+			err = program_await_ready(programs->list[i].program, stop);
+	return err;
+}
+
+int programs_begin(struct programs *programs, const struct machine *machine)
+{
+	return start_role(programs, machine, PROGRAM_LOAD);
+}
+
+/* One look at all of them. 0: every load has ended; -ETIMEDOUT: one runs; else one has failed. */
+static int programs_look(struct programs *programs, __u64 wait_ns)
+{
+	bool running = false;
+
+	/* Without its server a load fails, too: the cause comes first. */
+	for (int role = PROGRAM_SERVER; role <= PROGRAM_LOAD; role++)
+		for (__u32 i = 0; i < programs->count; i++) {
+			struct running_program *one = &programs->list[i];
+			int err;
+
+			if ((int)one->planned->config.role != role || one->end_ns)
+				continue;
+			err = program_wait(one->program,
+					   role == PROGRAM_SERVER || running ? 0 : wait_ns);
+			if (err && err != -ETIMEDOUT)
+				return err;
+			running |= err && role == PROGRAM_LOAD;
+			if (!err)
+				one->end_ns = monotonic_ns();
+		}
+	return running ? -ETIMEDOUT : 0;
+}
+
+static int load_too_long(const struct programs *programs, __u64 timeout_ns)
+{
+	const struct plan_program *planned = NULL;
+	char text[UNITS_TEXT];
+
+	for (__u32 i = 0; i < programs->count && !planned; i++)
+		if (programs->list[i].planned->config.role == PROGRAM_LOAD &&
+		    !programs->list[i].end_ns)
+			planned = programs->list[i].planned;
+	return failed(-ETIMEDOUT,
+		      "program %s (%s) is not done after %s; accepted: a shorter one, one with a "
+		      "duration, or a longer machine.timeout",
+		      planned->config.name, planned->config.run,
+		      units_format_duration(timeout_ns, text));
+}
+
+int programs_wait(struct programs *programs, __u64 timeout_ns, const volatile sig_atomic_t *stop)
+{
+	__u64 begin = monotonic_ns();
+	int err;
+
+	while ((err = programs_look(programs, LOOK_NS)) == -ETIMEDOUT) {
+		if (*stop)
+			return -EINTR;
+		if (monotonic_ns() - begin >= timeout_ns)
+			return load_too_long(programs, timeout_ns);
+	}
+	return err;
+}
+
+/* Loads first: one that loses its server complains. */
+void programs_stop(struct programs *programs)
+{
+	for (int role = PROGRAM_LOAD; role >= PROGRAM_SERVER; role--)
+		for (__u32 i = 0; i < programs->count; i++)
+			if ((int)programs->list[i].planned->config.role == role &&
+			    programs->list[i].program)
+				program_stop(programs->list[i].program);
+}
+
+bool programs_outcome(const struct programs *programs, __u32 *index, struct load_outcome *outcome)
+{
+	while (*index < programs->count) {
+		const struct running_program *one = &programs->list[(*index)++];
+
+		if (one->planned->config.role != PROGRAM_LOAD)
+			continue;
+		*outcome = (struct load_outcome){one->planned, one->begin_ns, one->end_ns};
+		return true;
+	}
+	return false;
+}
+
+char *programs_output(const struct programs *programs, __u32 index, size_t *size)
+{
+	__u64 discarded;
+
+	return program_output(programs->list[index - 1].program, size, &discarded);
+}
+
+void programs_close(struct programs *programs)
+{
+	if (!programs)
+		return;
+	for (__u32 i = 0; i < programs->count; i++)
+		program_free(programs->list[i].program);
+	program_host_close(&programs->host);
+	free(programs);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A plan's programs: servers run from before the first injection until after the last, loads begin with the
+ * injections' clock and end the run.
+ */
+#ifndef FAULTLINE_JOB_PROGRAMS_H
+#define FAULTLINE_JOB_PROGRAMS_H
+
+#include <signal.h>
+
+#include "injectors/job/plan.h"
+
+struct programs;
+
+/* What a load has come to. */
+struct load_outcome {
+	const struct plan_program *planned;
+	__u64 begin_ns, end_ns;
+};
+
+/* Before the machine has any memory. The plan must outlive it. 0 or a negative errno with a sentence. */
+int programs_open(struct programs **programs, const struct plan *plan);
+/* Starts the servers and waits until they are ready. -EINTR without a sentence once `*stop` is nonzero. */
+int programs_serve(struct programs *programs, const struct machine *machine,
+		   const volatile sig_atomic_t *stop);
+/* Starts the loads. */
+int programs_begin(struct programs *programs, const struct machine *machine);
+/*
+ * 0 once every load has ended as it should; -EINTR without a sentence once `*stop` is nonzero; -ETIMEDOUT, or -EIO
+ * if a program has failed, with a sentence.
+ */
+int programs_wait(struct programs *programs, __u64 timeout_ns, const volatile sig_atomic_t *stop);
+/* Ends all that run; leaves the sentence of a failure as it is. */
+void programs_stop(struct programs *programs);
+
+/* The next load from `*index` on, which is advanced; false if there is none any more. */
+bool programs_outcome(const struct programs *programs, __u32 *index, struct load_outcome *outcome);
+/* What that load has printed, as of program_output(); `index` as programs_outcome() left it. */
+char *programs_output(const struct programs *programs, __u32 index, size_t *size);
+
+/* Stops what still runs and frees; may be NULL. */
+void programs_close(struct programs *programs);
+
+#endif

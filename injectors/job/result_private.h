@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Filling a result: a file for each kind of source. */
+#ifndef FAULTLINE_JOB_RESULT_PRIVATE_H
+#define FAULTLINE_JOB_RESULT_PRIVATE_H
+
+#include <math.h>
+
+#include "injectors/job/result.h"
+
+/* A sum of which some are not known, and that is not known if none is. */
+static inline void result_add(double *sum, double value)
+{
+	if (!isnan(value))
+		*sum = isnan(*sum) ? value : *sum + value;
+}
+
+/* In this order, after the workloads': what programs say themselves counts. */
+void result_fill_frames(struct result *result, const struct result_input *input);
+void result_fill_programs(struct result *result, const struct result_input *input);
+
+#endif

@@ -112,6 +112,7 @@ void nic_network_config(const struct nic_settings *settings, const char *device,
 		.link = settings->link,
 		.queue_length = NETWORK_QUEUE_LENGTH,
 		.classic = settings->tcp_classic,
+		.quick_ack = !settings->delayed_ack,
 	};
 	network_name(device, config->name);
 	strcpy(config->congestion, settings->congestion);
@@ -211,6 +212,10 @@ static const struct option_row nic_rows[] = {
 	 .needs = {{"wire", "tap"}}},
 	{"device", "tcp", OPTION_CHOICE, SETTING(tcp_classic), .otherwise = "modern",
 	 .choices = tcps, .meaning = "classic: no tail loss probe, no RACK, no F-RTO",
+	 .needs = {{"wire", "tap"}}},
+	{"device", "delayed_ack", OPTION_BOOL, SETTING(delayed_ack), .otherwise = "yes",
+	 .meaning = "TCP may wait for a second segment, up to 40 ms, before it acknowledges one: "
+		    "such an acknowledgement may end a stall before a timeout does",
 	 .needs = {{"wire", "tap"}}},
 	{"device", "sysctl", OPTION_TEXT, SETTING(sysctl), .otherwise = "",
 	 .meaning = "net.* settings of both namespaces: NAME=VALUE, ...",

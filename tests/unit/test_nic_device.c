@@ -103,6 +103,7 @@ static void *evict(void *argument)
 
 static struct frame_totals run(bool evictions, struct evictor *evictor)
 {
+	struct machine_totals machine_sums;
 	struct frame_totals totals;
 	struct machine *machine;
 	pthread_t thread;
@@ -120,6 +121,9 @@ static struct frame_totals run(bool evictions, struct evictor *evictor)
 		pthread_join(thread, NULL);
 	machine_stop(machine);
 	totals = *machine_frames(machine, 0);
+	/* Each frame that was written is an I/O that was reported, also what came last. */
+	machine_totals(machine, &machine_sums);
+	assert_int_equal(machine_sums.ios, totals.delivered);
 	machine_destroy(machine);
 	return totals;
 }

@@ -123,6 +123,7 @@ void references_drop(struct nic *nic, struct nic_store *store)
 	for (__u32 i = 0; i < store->ranges; i++)
 		port_dma_end(nic->port, &store->range[i]);
 	store->ranges = 0;
+	store->gone = false;
 }
 
 /* Buffers that lie behind each other are one DMA: a frame's references are few. */
@@ -138,6 +139,7 @@ static bool extend(struct nic_ring *ring, struct nic_store *store, __u64 iova, _
 	if (!ring_dma(ring, iova, length, true, last))
 		return true;
 	store->ranges--;
+	store->gone = true;
 	return false;
 }
 
@@ -148,10 +150,10 @@ bool ring_take(struct nic_ring *ring, __u64 position, struct nic_store *store)
 	__u32 ranges = store->ranges;
 	int result;
 
-	if (extend(ring, store, descriptor->address, descriptor->length))
+	if (!store->gone && extend(ring, store, descriptor->address, descriptor->length))
 		return true;
 	/* What had been held has gone meanwhile, or there is no room for more. */
-	if (store->ranges != ranges || ranges == NIC_RANGES)
+	if (store->gone || ranges == NIC_RANGES)
 		return false;
 	result = ring_dma(ring, descriptor->address, descriptor->length, true,
 			  &store->range[ranges]);

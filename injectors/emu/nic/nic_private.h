@@ -31,6 +31,7 @@
 /* References on buffers between presence and writing. */
 struct nic_store {
 	__u32 ranges;
+	bool gone; /* one was let go that had been answered for: no frame can be stored */
 	struct dma range[NIC_RANGES];
 };
 

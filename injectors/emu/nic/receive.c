@@ -90,6 +90,12 @@ static void release_cached(struct nic_ring *ring)
 	references_drop(ring->nic, &ring->nic->store);
 	if (any)
 		account_released(ring);
+	/* It waits for buffers: the guest tells when it has posted some, if it has not meanwhile. */
+	if (ring->state.cached.count && !ring->state.paused) {
+		atomic_store(&ring->registers->tail_wanted, true);
+		if (atomic_load(&ring->registers->tail) != ring->state.tail)
+			nic_wake(ring->nic);
+	}
 }
 
 /* What has changed since the last batch: pages that came, buffers that the guest posted. */

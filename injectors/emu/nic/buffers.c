@@ -130,14 +130,18 @@ void references_drop(struct nic *nic, struct nic_store *store)
 static bool extend(struct nic_ring *ring, struct nic_store *store, __u64 iova, __u32 length)
 {
 	struct dma *last = store->ranges ? &store->range[store->ranges - 1] : NULL;
+	int result;
 
 	if (!last || last->iova + last->length != iova || last->length + length > PAGE_BYTES * 64)
 		return false;
 	iova = last->iova;
 	length += (__u32)last->length;
 	port_dma_end(ring->nic->port, last);
-	if (!ring_dma(ring, iova, length, true, last))
+	result = ring_dma(ring, iova, length, true, last);
+	if (!result)
 		return true;
+	if (result < 0)
+		ring_halt(ring);
 	store->ranges--;
 	store->gone = true;
 	return false;
@@ -248,10 +252,13 @@ static __u32 publish_some(struct nic_ring *ring, __u32 count)
 
 void ring_tell_done(struct nic_ring *ring)
 {
+	const struct rx_ring *state = &ring->state;
+	/* Held frames of a ring that was stopped are given up, some beyond its tail. */
+	__u64 end = state->head < state->tail ? state->head : state->tail;
 	__u32 count;
 
-	while (ring->published != ring->state.head && !ring->halted) {
-		count = publish_some(ring, (__u32)(ring->state.head - ring->published));
+	while (ring->published < end) {
+		count = publish_some(ring, (__u32)(end - ring->published));
 		if (!count)
 			break;
 		ring->published += count;

@@ -282,11 +282,14 @@ static __u32 publish_some(struct nic_ring *ring, __u32 count)
 
 void ring_tell_done(struct nic_ring *ring)
 {
+	const struct rx_ring *state = &ring->state;
+	/* Held frames of a ring that was stopped are given up, some beyond its tail. */
+	__u64 end = state->head < state->tail ? state->head : state->tail;
 	__u32 count;
 
 	ring_report(ring);
-	while (ring->published != ring->state.head && !ring->halted) {
-		count = publish_some(ring, (__u32)(ring->state.head - ring->published));
+	while (ring->published < end) {
+		count = publish_some(ring, (__u32)(end - ring->published));
 		if (!count)
 			break;
 		ring->published += count;

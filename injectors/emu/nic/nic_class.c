@@ -68,6 +68,13 @@ static int check_frames(const struct device_check *check, const struct nic_setti
 			"accepted: at least as many, or a smaller mtu",
 			check->where, device->queue_depth, device->name, bytes,
 			needed > sent ? needed : sent);
+	if (settings->rx_policy == RX_POLICY_ooo && needed > NIC_RANGES)
+		return failed(
+			-EBADMSG,
+			"%s: rx_buffer=%llu of %s: a frame of up to %u bytes would take %llu, "
+			"which rx_policy=ooo may scatter; accepted: at most %d buffers a "
+			"frame",
+			check->where, settings->rx_buffer, device->name, bytes, needed, NIC_RANGES);
 	if (settings->rx_policy == RX_POLICY_backup && needed > settings->bitmap_entries)
 		return failed(-EBADMSG,
 			      "%s: bitmap_entries=%u of %s: a frame of up to %u bytes takes %llu; "

@@ -172,6 +172,8 @@ struct nic_blame ring_blame(const struct nic_ring *ring, __u64 page);
 bool nic_asks_for(const struct nic *nic, __u64 page);
 
 /* receive.c */
+/* A frame that was put aside, as it was when it came. */
+struct nic_frame nic_frame_held(const struct nic *nic, const struct rx_frame *held);
 void *nic_receive(void *nic);
 /* The receiving thread has something to do beside the wire. Any thread, any lock. */
 void nic_wake(struct nic *nic);

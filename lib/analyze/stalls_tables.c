@@ -155,14 +155,14 @@ struct stall_row {
 
 #define STALLS(COLUMN)                                                                          \
 	COLUMN(start, none, TIME, 12, SHOWN, row->stall->from_ns)                               \
-	COLUMN(device, none, TEXT, 8, SHOWN,                                                    \
+	COLUMN(device, none, TEXT, 7, SHOWN,                                                    \
 	       session_device_name(context, row->stall->device, text))                          \
 	COLUMN(queue, none, COUNT, 5, WIDE,                                                     \
 	       count_if(row->stall->queue != QUEUE_NONE, row->stall->queue))                    \
-	COLUMN(flow, none, TEXT, 33, SHOWN, session_flow_text(context, row->stall->flow, text)) \
+	COLUMN(flow, none, TEXT, 32, SHOWN, session_flow_text(context, row->stall->flow, text)) \
 	COLUMN(duration, none, DURATION, 8, SHOWN, row->duration_ns)                            \
 	COLUMN(state, none, TEXT, 9, WIDE, row->stall->to_ns ? "recovered" : "open")            \
-	COLUMN(lost, none, COUNT, 5, SHOWN, row->stall->frames)                                 \
+	COLUMN(lost, none, COUNT, 4, SHOWN, row->stall->frames)                                 \
 	COLUMN(lost_size, bytes, BYTES, 10, WIDE, row->stall->bytes)                            \
 	FRAMES_LOST_COLUMNS(COLUMN, row->stall->lost)                                           \
 	COLUMN(faults, none, COUNT, 6, WIDE, row->stall->faults)                                \

@@ -147,7 +147,7 @@ static int extend(struct nic_ring *ring, struct nic_store *store, __u32 length, 
 }
 
 /* Buffers that lie behind each other are one DMA: a frame's references are few. */
-static bool continues(const struct nic_store *store, const struct nic_descriptor *descriptor)
+static bool range_continues(const struct nic_store *store, const struct nic_descriptor *descriptor)
 {
 	const struct dma *last = store->ranges ? store->range[store->ranges - 1] : NULL;
 
@@ -161,7 +161,7 @@ bool ring_take(struct nic_ring *ring, __u64 position, struct nic_store *store, _
 		&ring->posted[rx_ring_slot(&ring->state, position)];
 	int result;
 
-	if (continues(store, descriptor)) {
+	if (range_continues(store, descriptor)) {
 		result = extend(ring, store, descriptor->length, page);
 	} else if (store->ranges == NIC_RANGES) {
 		return false;

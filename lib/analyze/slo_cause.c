@@ -216,7 +216,7 @@ static int no_fault(const struct slo_violation *v, const char *counted, bool let
 }
 
 /* Behind `used` characters: where the faults' time went. */
-static int add_stage(const struct slo_violation *v, char text[SLO_CAUSE_TEXT], int used)
+static int add_stage_of(const struct slo_violation *v, char text[SLO_CAUSE_TEXT], int used)
 {
 	char label[STAGE_LABEL], stage[UNITS_TEXT], all[UNITS_TEXT];
 
@@ -244,7 +244,7 @@ static int some_faults(const struct slo_violation *v, const char *counted,
 				v->slow_ios, counted);
 	used += snprintf(text + used, (size_t)(SLO_CAUSE_TEXT - used), "%s%llu fault%s", least,
 			 v->faults, v->faults == 1 ? "" : "s");
-	return add_stage(v, text, used);
+	return add_stage_of(v, text, used);
 }
 
 /* Of frames: what they were lost to. */
@@ -266,7 +266,7 @@ static int lost_frames(const struct slo_violation *v, const struct session *sess
 		sentence_add(&words, ", %llu held", v->held);
 	if (v->open)
 		sentence_add(&words, ", not recovered");
-	return add_stage(v, text,
+	return add_stage_of(v, text,
 			 snprintf(text, SLO_CAUSE_TEXT, "%.*s", SLO_CAUSE_TEXT - 160, words.text));
 }
 

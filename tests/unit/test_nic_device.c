@@ -205,7 +205,9 @@ static void frames_lost_on_the_wire_are_its_own(void **state)
 		nic_plan_run(&outcome);
 		tell("wire");
 		assert_true(outcome.frames.lost[LOSS_WIRE] > 0);
-		assert_int_equal(outcome.lost, outcome.frames.lost[LOSS_WIRE]);
+		/* A busy machine's guest may be late with its buffers, but nothing faults. */
+		assert_int_equal(outcome.frames.lost[LOSS_FAULT], 0);
+		assert_int_equal(outcome.frames.delivered + outcome.lost, FRAMES);
 		assert_int_equal(outcome.frames.in, FRAMES);
 	}
 }

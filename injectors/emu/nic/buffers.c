@@ -117,6 +117,7 @@ void ring_fetch(struct nic_ring *ring)
 		else
 			at += (__u32)count;
 	}
+	ring->state.unseen = at < tail && !ring->halted;
 }
 
 void references_drop(struct nic *nic, struct nic_store *store)

@@ -266,8 +266,8 @@ static int lost_frames(const struct slo_violation *v, const struct session *sess
 		sentence_add(&words, ", %llu held", v->held);
 	if (v->open)
 		sentence_add(&words, ", not recovered");
-	return add_stage_of(v, text,
-			 snprintf(text, SLO_CAUSE_TEXT, "%.*s", SLO_CAUSE_TEXT - 160, words.text));
+	return add_stage_of(
+		v, text, snprintf(text, SLO_CAUSE_TEXT, "%.*s", SLO_CAUSE_TEXT - 160, words.text));
 }
 
 const char *slo_cause(const struct slo_violation *v, const struct session *session,

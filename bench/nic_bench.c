@@ -22,7 +22,9 @@
 #include "injectors/emu/frame_totals.h"
 #include "injectors/emu/machine.h"
 #include "injectors/emu/nic/generator.h"
-#include "injectors/emu/nic/nic_private.h"
+#include "injectors/emu/nic/nic_settings.h"
+#include "injectors/emu/nic/rx_backup.h"
+#include "injectors/emu/nic/rx_cache.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
@@ -34,6 +36,7 @@
 #define QUEUES	      1
 #define DEPTH	      4096
 #define BUFFER	      2048
+#define BATCH	      32
 #define POLICIES      5
 #define VARIANTS      (POLICIES + 2) /* and the two peers */
 
@@ -48,7 +51,7 @@ static struct {
 	struct machine_config machine;
 } plan;
 
-static void describe(__u32 policy, __u64 size, __u64 frames)
+static void describe_machine(__u32 policy, __u64 size, __u64 frames)
 {
 	memset(&plan, 0, sizeof(plan));
 	strcpy(plan.tenant.name, "vm");
@@ -181,7 +184,7 @@ static int nic_run(__u32 policy, __u64 size, __u64 frames, struct sample *sample
 	__u64 ns = 0;
 	int error;
 
-	describe(policy, size, frames);
+	describe_machine(policy, size, frames);
 	error = machine_create(&machine, &plan.machine);
 	if (error)
 		return error;
@@ -214,22 +217,22 @@ static __u64 own_ns(void)
 /* Batches as the NIC takes them, each frame copied to the next buffer of a ring; NULL: no copy, the making alone. */
 static int peer_run(unsigned char *ring, __u64 size, __u64 frames, struct sample *sample)
 {
-	static unsigned char batch[NIC_BATCH][BUFFER];
+	static unsigned char batch[BATCH][BUFFER];
 	struct generator *generator;
 	__u64 start;
 	int error;
 
-	describe(0, size, frames);
+	describe_machine(0, size, frames);
 	error = generator_create(&generator, &plan.traffic);
 	if (error)
 		return error;
 	start = own_ns();
-	for (__u64 done = 0; done < frames; done += NIC_BATCH) {
-		__u32 lengths[NIC_BATCH];
+	for (__u64 done = 0; done < frames; done += BATCH) {
+		__u32 lengths[BATCH];
 
-		for (__u32 i = 0; i < NIC_BATCH; i++)
+		for (__u32 i = 0; i < BATCH; i++)
 			lengths[i] = generator_next(generator, batch[i], BUFFER);
-		for (__u32 i = 0; ring && i < NIC_BATCH; i++)
+		for (__u32 i = 0; ring && i < BATCH; i++)
 			memcpy(ring + (done + i) % DEPTH * BUFFER, batch[i], lengths[i]);
 	}
 	start = own_ns() - start;
@@ -238,23 +241,23 @@ static int peer_run(unsigned char *ring, __u64 size, __u64 frames, struct sample
 	return 0;
 }
 
-static int run(int variant, unsigned char *ring, __u64 size, struct sample *sample)
+static int run_variant(int variant, unsigned char *ring, __u64 size, struct sample *sample)
 {
 	if (variant < POLICIES)
 		return nic_run((__u32)variant, size, FRAMES, sample);
 	return peer_run(variant == MEMCPY_RING ? ring : NULL, size, FRAMES, sample);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_samples(const void *a, const void *b)
 {
 	double left = *(const double *)a, right = *(const double *)b;
 
 	return (left > right) - (left < right);
 }
 
-static double median(double *values, int count)
+static double median_of(double *values, int count)
 {
-	qsort(values, (size_t)count, sizeof(*values), compare);
+	qsort(values, (size_t)count, sizeof(*values), compare_samples);
 	return values[count / 2];
 }
 
@@ -264,7 +267,7 @@ static double median_rate(const struct sample *samples, int rounds)
 
 	for (int i = 0; i < rounds; i++)
 		values[i] = samples[i].rate;
-	return median(values, rounds);
+	return median_of(values, rounds);
 }
 
 static double median_lost(const struct sample *samples, int rounds)
@@ -273,7 +276,7 @@ static double median_lost(const struct sample *samples, int rounds)
 
 	for (int i = 0; i < rounds; i++)
 		values[i] = samples[i].lost;
-	return median(values, rounds);
+	return median_of(values, rounds);
 }
 
 static double median_ratio(const struct sample *samples, const struct sample *to, int rounds)
@@ -282,10 +285,10 @@ static double median_ratio(const struct sample *samples, const struct sample *to
 
 	for (int i = 0; i < rounds; i++)
 		values[i] = samples[i].rate / to[i].rate;
-	return median(values, rounds);
+	return median_of(values, rounds);
 }
 
-static void print(__u64 size, struct sample samples[][ROUNDS_MAX], int rounds)
+static void print_size(__u64 size, struct sample samples[][ROUNDS_MAX], int rounds)
 {
 	printf("nic_%llu_generator %.0f frames/CPU-s\n", size,
 	       median_rate(samples[GENERATOR], rounds));
@@ -303,19 +306,19 @@ static void print(__u64 size, struct sample samples[][ROUNDS_MAX], int rounds)
 	}
 }
 
-static int measure(unsigned char *ring, __u64 size, int rounds)
+static int measure_size(unsigned char *ring, __u64 size, int rounds)
 {
 	static struct sample samples[VARIANTS][ROUNDS_MAX];
 
 	for (int round = 0; round < rounds; round++)
 		for (int turn = 0; turn < VARIANTS; turn++) {
 			int variant = (turn + round) % VARIANTS;
-			int error = run(variant, ring, size, &samples[variant][round]);
+			int error = run_variant(variant, ring, size, &samples[variant][round]);
 
 			if (error)
 				return error;
 		}
-	print(size, samples, rounds);
+	print_size(size, samples, rounds);
 	return 0;
 }
 
@@ -335,14 +338,15 @@ static double policy_ns(struct rx_ring *ring)
 	__u64 start = own_ns();
 
 	for (__u32 done = 0; done < POLICY_FRAMES; done++) {
-		if (done % NIC_BATCH == 0 && rx_ring_post(ring, ring->head + DEPTH))
+		if (done % BATCH == 0 && rx_ring_post(ring, ring->head + DEPTH))
 			return 0;
 		rx_ring_receive(ring, &frame, &verdict);
 	}
 	return (double)(own_ns() - start) / POLICY_FRAMES;
 }
 
-static int create_rings(struct rx_ring *rings, struct rx_backup **backup, struct rx_cache **cache)
+static int create_policy_rings(struct rx_ring *rings, struct rx_backup **backup,
+			       struct rx_cache **cache)
 {
 	int error = rx_backup_create(backup, 64, BUFFER);
 
@@ -371,14 +375,15 @@ static int measure_policies(void)
 	struct rx_ring rings[POLICIES] = {0};
 	struct rx_backup *backup = NULL;
 	struct rx_cache *cache = NULL;
-	int error = create_rings(rings, &backup, &cache);
+	int error = create_policy_rings(rings, &backup, &cache);
 
 	for (int round = 0; !error && round < POLICY_ROUNDS; round++)
 		for (int policy = 0; policy < POLICIES; policy++)
 			ns[policy][round] = policy_ns(&rings[policy]);
 	for (int policy = 0; !error && policy < POLICIES; policy++)
 		printf("nic_policy_%s %.2f ns pin %.2f\n", rx_policies[policy]->name,
-		       median(ns[policy], POLICY_ROUNDS), median(ns[RX_POLICY_pin], POLICY_ROUNDS));
+		       median_of(ns[policy], POLICY_ROUNDS),
+		       median_of(ns[RX_POLICY_pin], POLICY_ROUNDS));
 	for (int policy = 0; policy < POLICIES; policy++)
 		rx_ring_destroy(&rings[policy]);
 	rx_backup_destroy(backup);
@@ -386,15 +391,15 @@ static int measure_policies(void)
 	return error;
 }
 
-static int measure_all(int rounds)
+static int measure_nic(int rounds)
 {
 	unsigned char *ring = calloc(DEPTH, BUFFER);
 	int error = ring ? 0 : failed(-ENOMEM, "no memory for a ring");
 
 	if (!error)
-		error = measure(ring, 64, rounds);
+		error = measure_size(ring, 64, rounds);
 	if (!error)
-		error = measure(ring, 1514, rounds);
+		error = measure_size(ring, 1514, rounds);
 	if (!error)
 		error = measure_policies();
 	free(ring);
@@ -426,7 +431,7 @@ int main(int argc, char **argv)
 	}
 	/* A guest that does not run loses frames; without the right to it more of them. */
 	(void)setpriority(PRIO_PROCESS, 0, -15);
-	error = argc == 4 ? run_one(argv + 1) : measure_all(rounds);
+	error = argc == 4 ? run_one(argv + 1) : measure_nic(rounds);
 	if (error)
 		fprintf(stderr, "faultline: %s\n", failure_text());
 	return exit_code_of(error);

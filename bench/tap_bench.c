@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "injectors/emu/machine.h"
-#include "injectors/emu/nic/nic_private.h"
+#include "injectors/emu/nic/nic.h"
 #include "injectors/emu/thread.h"
 #include "injectors/net/netns.h"
 #include "injectors/net/program.h"
@@ -141,14 +141,14 @@ static int open_network(struct network *network, enum nic_offload offload)
 	return network_open(network, &config);
 }
 
-struct copier {
+struct tap_copier {
 	pthread_t thread;
 	int from, to, stop;
 };
 
 static void *copy_frames(void *argument)
 {
-	struct copier *copier = argument;
+	struct tap_copier *copier = argument;
 	struct pollfd ready[2] = {{.fd = copier->from, .events = POLLIN},
 				  {.fd = copier->stop, .events = POLLIN}};
 	static _Thread_local char frame[FRAME_ROOM];
@@ -167,7 +167,7 @@ static void *copy_frames(void *argument)
 
 static int run_tap_loop(enum nic_offload offload, double *rate)
 {
-	struct copier copiers[2];
+	struct tap_copier copiers[2];
 	struct network network;
 	int stop, error = open_network(&network, offload), started = 0;
 
@@ -175,9 +175,9 @@ static int run_tap_loop(enum nic_offload offload, double *rate)
 		return error;
 	stop = eventfd(0, EFD_CLOEXEC);
 	for (; !error && started < 2; started += !error) {
-		copiers[started] = (struct copier){.from = network.ends[started].tap,
-						   .to = network.ends[!started].tap,
-						   .stop = stop};
+		copiers[started] = (struct tap_copier){.from = network.ends[started].tap,
+						       .to = network.ends[!started].tap,
+						       .stop = stop};
 		error = thread_start(&copiers[started].thread, NULL, copy_frames, &copiers[started],
 				     "tap-loop%d", started);
 	}
@@ -228,7 +228,7 @@ static int run_veth(double *rate)
 	return error;
 }
 
-static int run(enum variant variant, enum nic_offload offload, double *rate)
+static int carry(enum variant variant, enum nic_offload offload, double *rate)
 {
 	switch (variant) {
 	case NIC:
@@ -240,14 +240,14 @@ static int run(enum variant variant, enum nic_offload offload, double *rate)
 	}
 }
 
-static int compare(const void *a, const void *b)
+static int compare_rates(const void *a, const void *b)
 {
 	double left = *(const double *)a, right = *(const double *)b;
 
 	return (left > right) - (left < right);
 }
 
-static int measure(const char *name, enum nic_offload offload, int rounds)
+static int measure_offload(const char *name, enum nic_offload offload, int rounds)
 {
 	double samples[VARIANTS][ROUNDS_MAX];
 	int error = 0;
@@ -256,12 +256,12 @@ static int measure(const char *name, enum nic_offload offload, int rounds)
 		for (int turn = 0; !error && turn < VARIANTS; turn++) {
 			enum variant variant = (enum variant)((turn + round) % VARIANTS);
 
-			error = run(variant, offload, &samples[variant][round]);
+			error = carry(variant, offload, &samples[variant][round]);
 		}
 	if (error)
 		return error;
 	for (int variant = 0; variant < VARIANTS; variant++)
-		qsort(samples[variant], (size_t)rounds, sizeof(double), compare);
+		qsort(samples[variant], (size_t)rounds, sizeof(double), compare_rates);
 	printf("%s %.0f bits/s TAP_loop %.0f\n", name, samples[NIC][rounds / 2],
 	       samples[TAP_LOOP][rounds / 2]);
 	printf("%s %.0f bits/s veth %.0f\n", name, samples[NIC][rounds / 2],
@@ -280,9 +280,9 @@ int main(int argc, char **argv)
 	}
 	error = program_host_open(&host);
 	if (!error) {
-		error = measure("nic_tap_whole_frames", NIC_OFFLOAD_NONE, rounds);
+		error = measure_offload("nic_tap_whole_frames", NIC_OFFLOAD_NONE, rounds);
 		if (!error)
-			error = measure("nic_tap_segments", NIC_OFFLOAD_SEGMENTS, rounds);
+			error = measure_offload("nic_tap_segments", NIC_OFFLOAD_SEGMENTS, rounds);
 		program_host_close(&host);
 	}
 	if (error)

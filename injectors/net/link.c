@@ -111,11 +111,12 @@ static int link_add_route(const struct link_config *config)
 	mnl_attr_put_u32(request.header, RTA_DST, network);
 	mnl_attr_put_u32(request.header, RTA_OIF, config->index);
 	mnl_attr_put(request.header, RTA_PREFSRC, sizeof(config->address), &config->address);
-	if (*config->congestion) {
-		metrics = mnl_attr_nest_start(request.header, RTA_METRICS);
+	metrics = mnl_attr_nest_start(request.header, RTA_METRICS);
+	if (*config->congestion)
 		mnl_attr_put_strz(request.header, RTAX_CC_ALGO, config->congestion);
-		mnl_attr_nest_end(request.header, metrics);
-	}
+	if (config->quick_ack)
+		mnl_attr_put_u32(request.header, RTAX_QUICKACK, 1);
+	mnl_attr_nest_end(request.header, metrics);
 	return link_request_exchange(&request, "routing between two namespaces", NULL, NULL);
 }
 

@@ -4,6 +4,7 @@
 #define FAULTLINE_NET_LINK_H
 
 #include <linux/types.h>
+#include <stdbool.h>
 #include <net/if.h>
 #include <netinet/in.h>
 
@@ -17,6 +18,7 @@ struct link_config {
 	__u8 mac[LINK_MAC], peer_mac[LINK_MAC];
 	struct in_addr address, peer;
 	unsigned int prefix;
+	bool quick_ack; /* of what comes from the peer each segment is acknowledged at once */
 	const char *congestion; /* of connections to the peer; "": the namespace's own */
 	__u64 rate;		/* bytes/s that it sends at most; 0: any */
 	__u32 burst, backlog;	/* of the token bucket, bytes: at once, and waiting */

@@ -238,6 +238,7 @@ static struct link_config link_of(const struct network_making *making)
 		.queue_length = config->queue_length,
 		.prefix = NETWORK_PREFIX,
 		.congestion = config->congestion,
+		.quick_ack = config->quick_ack,
 		.rate = config->link / 8,
 	};
 	__u64 frame = config->mtu + ETHERNET_HEADER;

@@ -50,6 +50,7 @@ struct network_config {
 	__u64 link;			     /* bits/s that each side sends at most; 0: no limit */
 	__u32 queue_length;		     /* frames that wait in a TAP for its reader */
 	char congestion[NETWORK_CONGESTION]; /* "": as the host has it */
+	bool quick_ack;			     /* TCP delays no acknowledgement */
 	bool classic;			     /* TCP without loss probes, RACK and F-RTO */
 	char settings[NETWORK_SETTINGS];     /* "NAME=VALUE, ...", of both namespaces */
 };

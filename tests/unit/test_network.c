@@ -111,6 +111,7 @@ static void both_ends_are_what_was_asked_for(void **state)
 	shows(&network, NETWORK_GUEST, "ip addr show net0", "inet 10.77.0.1/24");
 	shows(&network, NETWORK_WIRE, "ip addr show net0", "inet 10.77.0.2/24");
 	shows(&network, NETWORK_GUEST, "ip route", "congctl reno");
+	assert_null(strstr(look_at(&network, NETWORK_WIRE, "ip route"), "quickack"));
 	shows(&network, NETWORK_GUEST, "ip neigh",
 	      "10.77.0.2 dev net0 lladdr 02:00:0a:4d:00:02 PERMANENT");
 	shows(&network, NETWORK_WIRE, "ip neigh",
@@ -119,6 +120,12 @@ static void both_ends_are_what_was_asked_for(void **state)
 	assert_string_equal(look_at(&network, NETWORK_GUEST, "ip -6 addr"), "");
 	network_close(&network);
 	assert_int_equal(network.ends[1].netns, -1);
+	config.quick_ack = true;
+	config.congestion[0] = '\0';
+	open_network(&network, &config);
+	shows(&network, NETWORK_GUEST, "ip route", "quickack 1");
+	shows(&network, NETWORK_WIRE, "ip route", "quickack 1");
+	network_close(&network);
 }
 
 static void nobody_speaks_unasked(void **state)

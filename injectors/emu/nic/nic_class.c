@@ -68,6 +68,13 @@ static int check_frames(const struct device_check *check, const struct nic_setti
 			"accepted: at least as many, or a smaller mtu",
 			check->where, device->queue_depth, device->name, bytes,
 			needed > sent ? needed : sent);
+	if (settings->rx_policy == RX_POLICY_ooo && needed > NIC_RANGES)
+		return failed(
+			-EBADMSG,
+			"%s: rx_buffer=%llu of %s: a frame of up to %u bytes would take %llu, "
+			"which rx_policy=ooo may scatter; accepted: at most %d buffers a "
+			"frame",
+			check->where, settings->rx_buffer, device->name, bytes, needed, NIC_RANGES);
 	if (settings->rx_policy == RX_POLICY_backup && needed > settings->bitmap_entries)
 		return failed(-EBADMSG,
 			      "%s: bitmap_entries=%u of %s: a frame of up to %u bytes takes %llu; "
@@ -112,6 +119,7 @@ void nic_network_config(const struct nic_settings *settings, const char *device,
 		.link = settings->link,
 		.queue_length = NETWORK_QUEUE_LENGTH,
 		.classic = settings->tcp_classic,
+		.quick_ack = !settings->delayed_ack,
 	};
 	network_name(device, config->name);
 	strcpy(config->congestion, settings->congestion);
@@ -211,6 +219,10 @@ static const struct option_row nic_rows[] = {
 	 .needs = {{"wire", "tap"}}},
 	{"device", "tcp", OPTION_CHOICE, SETTING(tcp_classic), .otherwise = "modern",
 	 .choices = tcps, .meaning = "classic: no tail loss probe, no RACK, no F-RTO",
+	 .needs = {{"wire", "tap"}}},
+	{"device", "delayed_ack", OPTION_BOOL, SETTING(delayed_ack), .otherwise = "yes",
+	 .meaning = "TCP may wait for a second segment, up to 40 ms, before it acknowledges one: "
+		    "such an acknowledgement may end a stall before a timeout does",
 	 .needs = {{"wire", "tap"}}},
 	{"device", "sysctl", OPTION_TEXT, SETTING(sysctl), .otherwise = "",
 	 .meaning = "net.* settings of both namespaces: NAME=VALUE, ...",

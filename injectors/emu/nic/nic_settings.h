@@ -4,6 +4,7 @@
 #define FAULTLINE_NIC_SETTINGS_H
 
 #include <linux/types.h>
+#include <stdbool.h>
 
 /* In the order of policies.def, as rx_policies[]. */
 enum rx_policy_index {
@@ -29,6 +30,7 @@ struct nic_settings {
 	/* wire = tap */
 	__u64 link; /* bits per second, 0: no limit */
 	__u32 tcp_classic;
+	bool delayed_ack;
 	char congestion[16];
 	char sysctl[512];
 };

@@ -173,12 +173,12 @@ struct flow_row {
 #define FLOWS(COLUMN)                                                                            \
 	COLUMN(device, none, TEXT, 8, SHOWN,                                                     \
 	       session_device_name(context, row->flow->device, text))                            \
-	COLUMN(flow, none, TEXT, 33, SHOWN, session_flow_text(context, row->flow->key.id, text)) \
-	COLUMN(lost, none, COUNT, 6, SHOWN, row->flow->frames)                                   \
+	COLUMN(flow, none, TEXT, 32, SHOWN, session_flow_text(context, row->flow->key.id, text)) \
+	COLUMN(lost, none, COUNT, 5, SHOWN, row->flow->frames)                                   \
 	COLUMN(lost_size, bytes, BYTES, 10, WIDE, row->flow->bytes)                              \
 	FRAMES_LOST_COLUMNS(COLUMN, row->flow->lost)                                             \
 	COLUMN(retransmits, none, COUNT, 6, SHOWN, row->flow->resent.segments)                   \
-	COLUMN(timeouts, none, COUNT, 5, SHOWN, row->flow->resent.timeouts)                      \
+	COLUMN(timeouts, none, COUNT, 8, WIDE, row->flow->resent.timeouts)                       \
 	COLUMN(probes, none, COUNT, 6, WIDE, row->flow->resent.probes)                           \
 	COLUMN(fast, none, COUNT, 6, WIDE, row->flow->resent.fast)                               \
 	COLUMN(slow_start, none, COUNT, 10, WIDE, row->flow->resent.slow_start)                  \

@@ -159,7 +159,7 @@ struct stall_row {
 	       session_device_name(context, row->stall->device, text))                          \
 	COLUMN(queue, none, COUNT, 5, WIDE,                                                     \
 	       count_if(row->stall->queue != QUEUE_NONE, row->stall->queue))                    \
-	COLUMN(flow, none, TEXT, 33, SHOWN, session_flow_text(context, row->stall->flow, text)) \
+	COLUMN(flow, none, TEXT, 32, SHOWN, session_flow_text(context, row->stall->flow, text)) \
 	COLUMN(duration, none, DURATION, 8, SHOWN, row->duration_ns)                            \
 	COLUMN(state, none, TEXT, 9, WIDE, row->stall->to_ns ? "recovered" : "open")            \
 	COLUMN(lost, none, COUNT, 5, SHOWN, row->stall->frames)                                 \
@@ -173,7 +173,7 @@ struct stall_row {
 	COLUMN(fast, none, COUNT, 5, WIDE, row->stall->fast)                                    \
 	COLUMN(slow_start, none, COUNT, 10, WIDE, row->stall->slow_start)                       \
 	COLUMN(synacks, none, COUNT, 7, WIDE, row->stall->synacks)                              \
-	COLUMN(timeout, none, DURATION, 7, SHOWN,                                               \
+	COLUMN(timeout, none, DURATION, 7, WIDE,                                                \
 	       count_if(row->stall->timeouts, row->stall->timeout_ns))
 TABLE(stalls, "Stalls", STALLS, struct stall_row, struct session)
 

@@ -8,7 +8,8 @@ differences within a round. Prints a table and writes build/bench.csv:
 name,value,unit,peer,peer_value,ratio. Nothing here passes or fails; docs/performance.md explains
 the rows.
 
-    bench/bench.py [PART ...]       parts: storm programs lookup trace block round-trip sim start-stop
+    bench/bench.py [PART ...]       parts: storm programs lookup trace block round-trip nic sim
+                                    start-stop
 """
 import csv
 import json
@@ -104,9 +105,9 @@ def bench_storm(scratch):
         add_report(name, scratch)
 
 
-def program_lines(name, scratch):
+def program_lines(name, scratch, *arguments):
     """The C benchmarks print lines `NAME VALUE UNIT [PEER PEER_VALUE]`."""
-    for line in run([f"{ROOT}/build/bench/{name}"], scratch)[0].splitlines():
+    for line in run([f"{ROOT}/build/bench/{name}", *arguments], scratch)[0].splitlines():
         what, value, unit, *peer = line.split()
         yield what, float(value), unit, peer[0] if peer else "", float(peer[1]) if peer else None
 
@@ -120,6 +121,14 @@ def bench_program(name, scratch):
     for (what, unit, peer), values in samples.items():
         add(what, statistics.median(v for v, _ in values), unit, peer.replace("_", " "),
             statistics.median(v for _, v in values) if peer else None)
+
+
+def bench_nic(scratch):
+    """Programs that go round their variants themselves, and tell medians."""
+    for name in ("nic_bench", "tap_bench"):
+        note(f"{name}: {ROUNDS} rounds of all variants")
+        for what, value, unit, peer, peer_value in program_lines(name, scratch, str(ROUNDS)):
+            add(what, value, unit, peer.replace("_", " "), peer_value)
 
 
 def bench_trace(scratch):
@@ -215,6 +224,7 @@ PARTS = {
     "trace": bench_trace,
     "block": bench_block,
     "round-trip": bench_round_trip,
+    "nic": bench_nic,
     "sim": bench_sim,
     "start-stop": bench_start_stop,
 }

@@ -14,7 +14,7 @@ lab=("${build[@]}" qemu-system-x86 busybox-static kmod xz-utils zstd python3 deb
 check=("${lab[@]}" gnuplot-nox libcmocka-dev linux-perf python3 python3-clang python3-xxhash python3-zstandard tmux clang-format
        clang-tidy libclang-rt-14-dev shfmt util-linux mount procps man-db e2fsprogs zstd jq
        iperf3 libmemcached-tools memcached sockperf)
-bench=("${check[@]}" fio bpftrace valgrind)
+bench=("${check[@]}" fio bpftrace valgrind iperf3)
 fresh=(debootstrap debian-archive-keyring git ca-certificates util-linux)
 
 [ "${1:-}" = list ] && list=yes && shift
@@ -41,6 +41,7 @@ if [ "$(id -u)" -ne 0 ]; then
 	exit 4
 fi
 echo "installing: ${missing[*]}"
-export DEBIAN_FRONTEND=noninteractive
+# RUNLEVEL: servers that are installed for campaigns are not started on the host.
+export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1
 apt-get update -qq
 apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

@@ -41,7 +41,7 @@ static const struct cli slo_cli = {
 	.check = slo_check,
 	.arguments = "RECORDING -c FILE",
 	.about =
-		"Judges the I/O and the faults of a recording by objectives, and names for each violation "
+		"Judges the I/O, the faults and the frames of a recording by objectives, and names for each violation "
 		"the faults that stood in the way. Exits with 6 if one was violated, or there was nothing to judge it by.\v"
 		"An objective:\n"
 		"  [slo gold]\n"
@@ -52,7 +52,10 @@ static const struct cli slo_cli = {
 		"  min_iops = 1000             ; in every window\n"
 		"  min_bandwidth = 10M         ; bytes a second in every window\n"
 		"  fault_rate = 10             ; I/O page faults a second, at most\n"
-		"  burst = 5                   ; no more faults than this within any second\n\n"
+		"  burst = 5                   ; no more faults than this within any second\n"
+		"  loss = 0.1                  ; percent of a NIC's frames, at most\n"
+		"  max_stall = 50ms            ; no TCP flow of a NIC stalls for longer\n"
+		"  min_throughput = 10M        ; bytes a second in every 100 ms of a NIC\n\n"
 		"EXAMPLES:\n"
 		"  faultline slo run.flt -c slo.ini\n"
 		"  faultline slo run.flt -c slo.ini --csv=tables",

@@ -77,11 +77,9 @@ bool access_device_add(struct access_device *device, const struct access_record 
 	struct access_buffer *buffer;
 	bool hurry = false;
 
-	pthread_mutex_lock(&device->lock);
 	buffer = buffer_for(device, record->time_ns, slots);
 	if (!buffer) {
 		__atomic_store_n(&device->discarded, device->discarded + 1, __ATOMIC_RELAXED);
-		pthread_mutex_unlock(&device->lock);
 		return false;
 	}
 	buffer->records[buffer->count] = (struct access_compact){
@@ -105,7 +103,6 @@ bool access_device_add(struct access_device *device, const struct access_record 
 		buffer_close(device, buffer);
 		hurry = __atomic_load_n(&device->posted, __ATOMIC_RELAXED) - device->filling == 1;
 	}
-	pthread_mutex_unlock(&device->lock);
 	return hurry;
 }
 

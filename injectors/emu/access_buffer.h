@@ -58,7 +58,7 @@ struct access_device {
 int access_device_init(struct access_device *device, __u32 buffers, __u32 buffer_records);
 void access_device_free(struct access_device *device);
 
-/* Device side. Returns true if the owner should come soon: the last posted buffer was reached. */
+/* Device side, with its lock held. Returns true if the owner should come soon: the last posted buffer was reached. */
 bool access_device_add(struct access_device *device, const struct access_record *record);
 
 /*

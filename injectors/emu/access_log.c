@@ -243,26 +243,40 @@ void access_log_destroy(struct access_log *log)
 	free(log);
 }
 
-void access_log_add(struct access_log *log, __u32 device, __u16 queue, __u64 address, __u32 length,
-		    __u8 flags, __u8 code, __u64 start_ns, __u64 end_ns)
+static struct access_record record_of(__u16 queue, const struct io_range *range)
 {
-	__u64 latency = end_ns > start_ns ? (end_ns - start_ns) / ACCESS_LATENCY_NS : 0;
-	struct access_record record;
+	__u64 latency = range->end_ns > range->start_ns
+				? (range->end_ns - range->start_ns) / ACCESS_LATENCY_NS
+				: 0;
 
 	if (latency > ACCESS_LATENCY_MAX)
 		latency = ACCESS_LATENCY_MAX;
-	record = (struct access_record){
-		.time_ns = end_ns,
-		.address = address,
-		.length = length,
+	return (struct access_record){
+		.time_ns = range->end_ns,
+		.address = range->address,
+		.length = range->length,
 		.latency = (__u32)latency,
 		.latency_high = (__u16)(latency >> 32),
 		.queue = queue,
-		.flags = flags,
-		.code = code,
+		.flags = range->flags,
+		.code = range->code,
 	};
+}
 
-	if (access_device_add(&log->device[device], &record))
+void access_log_add(struct access_log *log, __u32 device, __u16 queue,
+		    const struct io_range *ranges, __u32 count)
+{
+	struct access_device *to = &log->device[device];
+	bool hurry = false;
+
+	pthread_mutex_lock(&to->lock);
+	for (__u32 i = 0; i < count; i++) {
+		struct access_record record = record_of(queue, &ranges[i]);
+
+		hurry |= access_device_add(to, &record);
+	}
+	pthread_mutex_unlock(&to->lock);
+	if (hurry)
 		doorbell_ring(&log->wake);
 }
 

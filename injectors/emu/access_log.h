@@ -31,10 +31,17 @@ int access_log_create(struct access_log **log, const struct access_log_config *c
 void access_log_stop(struct access_log *log);
 void access_log_destroy(struct access_log *log);
 
-/* One range of a finished I/O of a device, from any of its queue threads. Never blocks for the owner.
- * address below 2^48, length up to 2 MiB. */
-void access_log_add(struct access_log *log, __u32 device, __u16 queue, __u64 address, __u32 length,
-		    __u8 flags, __u8 code, __u64 start_ns, __u64 end_ns);
+/* A range of memory that a finished I/O touched: address below 2^48, length up to 2 MiB. */
+struct io_range {
+	__u64 address;
+	__u32 length;
+	__u8 flags, code; /* enum io_code */
+	__u64 start_ns, end_ns;
+};
+
+/* Ranges of one queue of a device, in their order, from any of its threads. Never blocks for the owner. */
+void access_log_add(struct access_log *log, __u32 device, __u16 queue,
+		    const struct io_range *ranges, __u32 count);
 
 /* The broadcast ring's memfd, sealed against resizing. Owned by the log. */
 int access_log_descriptor(const struct access_log *log);

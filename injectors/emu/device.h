@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <sys/uio.h>
 
+#include "injectors/emu/access_log.h"
 #include "injectors/emu/channel.h"
 #include "injectors/emu/service.h"
 
@@ -130,6 +131,9 @@ int port_request_group(struct port_request *request, __u32 page, __u16 *group, _
  * the truth log. code: enum io_code; all but the last range of an I/O with IO_PART. */
 void port_io_done(struct port *port, __u16 queue, __u64 iova, __u32 length, __u8 flags, __u8 code,
 		  __u64 start_ns, __u64 end_ns);
+
+/* Likewise several of one queue, in their order: shared counters and locks are taken once for all. */
+void port_ios_done(struct port *port, __u16 queue, const struct io_range *ios, __u32 count);
 
 /* The DMA mapping of referenced pages was found absent: an invariant is broken, the machine counts. */
 void port_dma_violation(struct port *port, __u64 iova);

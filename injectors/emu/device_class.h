@@ -69,6 +69,8 @@ struct device_class {
 	void (*stop)(void *device);
 	/* Whether its frames are those of a network between programs, not made up; NULL: never. */
 	bool (*networked)(const struct device_settings *settings);
+	/* What the hello says of it behind its model's name and '/': a policy; NULL: nothing. */
+	const char *(*variant)(const struct device_settings *settings);
 	/* The network that it has made for itself; NULL: none of this model has one. */
 	const struct network *(*network)(void *device);
 	/* The inodes of that network's namespaces, which the hello tells. With it. */

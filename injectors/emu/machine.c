@@ -63,19 +63,22 @@ static int machine_announce(struct machine *machine)
 		return failed(-ENOMEM, "no memory to announce %u devices", count);
 	for (__u32 i = 0; i < count; i++) {
 		const struct machine_device *device = &machine->devices[i];
+		const struct device_class *class = device->config.class;
 		const struct tenant *tenant = &machine->tenants[device->config.tenant];
 
 		snprintf(entries[i].name, sizeof(entries[i].name), "%s/%s", tenant->config.name,
 			 device->config.name);
 		snprintf(entries[i].tenant, sizeof(entries[i].tenant), "%s", tenant->config.name);
-		entries[i].model = device->config.class->name;
+		snprintf(entries[i].model, sizeof(entries[i].model), "%s%s%s", class->name,
+			 class->variant ? "/" : "",
+			 class->variant ? class->variant(&device->config.settings) : "");
 		entries[i].queues = device->config.queues;
 		entries[i].pasid = device->pasid;
 		entries[i].memory = tenant->config.memory;
 		entries[i].mapped_at = mapped_at(tenant->memory, device->iova_offset);
-		if (device->config.class->namespaces)
-			device->config.class->namespaces(device->model, &entries[i].network_guest,
-							 &entries[i].network_wire);
+		if (class->namespaces)
+			class->namespaces(device->model, &entries[i].network_guest,
+					  &entries[i].network_wire);
 	}
 	error = registry_open(&machine->registry, entries, count,
 			      access_log_descriptor(machine->access_log));

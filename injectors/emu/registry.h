@@ -12,7 +12,7 @@
 struct registry_device {
 	char name[136]; /* "tenant/device" */
 	char tenant[64];
-	const char *model; /* "block" */
+	char model[64]; /* "block", "nic/drop" */
 	__u16 queues;
 	__u32 pasid;
 	__u64 memory;	 /* bytes of its tenant */

@@ -171,10 +171,10 @@ struct flow_row {
 };
 
 #define FLOWS(COLUMN)                                                                            \
-	COLUMN(device, none, TEXT, 8, SHOWN,                                                     \
+	COLUMN(device, none, TEXT, 7, SHOWN,                                                     \
 	       session_device_name(context, row->flow->device, text))                            \
-	COLUMN(flow, none, TEXT, 33, SHOWN, session_flow_text(context, row->flow->key.id, text)) \
-	COLUMN(lost, none, COUNT, 6, SHOWN, row->flow->frames)                                   \
+	COLUMN(flow, none, TEXT, 32, SHOWN, session_flow_text(context, row->flow->key.id, text)) \
+	COLUMN(lost, none, COUNT, 5, SHOWN, row->flow->frames)                                   \
 	COLUMN(lost_size, bytes, BYTES, 10, WIDE, row->flow->bytes)                              \
 	FRAMES_LOST_COLUMNS(COLUMN, row->flow->lost)                                             \
 	COLUMN(retransmits, none, COUNT, 6, SHOWN, row->flow->resent.segments)                   \
@@ -184,8 +184,8 @@ struct flow_row {
 	COLUMN(slow_start, none, COUNT, 10, WIDE, row->flow->resent.slow_start)                  \
 	COLUMN(synacks, none, COUNT, 7, WIDE, row->flow->resent.synacks)                         \
 	COLUMN(failed, none, COUNT, 6, WIDE, row->flow->resent.failed)                           \
-	COLUMN(stalls, none, COUNT, 6, SHOWN, row->stalls.stalls + (row->stalls.open != NULL))   \
-	COLUMN(longest, none, DURATION, 8, SHOWN, count_or_none(row->longest_ns))                \
+	COLUMN(stalls, none, COUNT, 6, WIDE, row->stalls.stalls + (row->stalls.open != NULL))    \
+	COLUMN(longest, none, DURATION, 7, SHOWN, count_or_none(row->longest_ns))                \
 	COLUMN(open, none, COUNT, 4, WIDE, row->stalls.open != NULL)
 TABLE(flows, "Flows", FLOWS, struct flow_row, struct session)
 

@@ -55,7 +55,7 @@ static double frame_rate(const struct ring_row *row)
 	COLUMN(hold_p50, none, DURATION, 8, WIDE, hold_percentile(row, 50))                    \
 	COLUMN(hold_p99, none, DURATION, 8, SHOWN, hold_percentile(row, 99))                   \
 	COLUMN(heads, none, COUNT, 5, WIDE, row->totals->heads)                                \
-	COLUMN(rate, per_s, REAL, 11, SHOWN, frame_rate(row))                                  \
+	COLUMN(rate, per_s, REAL, 7, SHOWN, frame_rate(row))                                   \
 	COLUMN(least, bytes_per_s, BYTES, 8, SHOWN, row->totals->least)                        \
 	COLUMN(held_now, none, COUNT, 8, WIDE, row->held_now)                                  \
 	COLUMN(posted, none, COUNT, 6, WIDE, row->posted)                                      \

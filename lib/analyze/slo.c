@@ -10,16 +10,14 @@
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"
 
-static struct device_slo *slo_find(const struct slo *slo, __u32 device)
+struct device_slo *slo_find(const struct slo *slo, __u32 device)
 {
 	struct device_slo *d = slots_find(&slo->devices, device);
 
 	return d && d->known && d->count ? d : NULL;
 }
 
-/* A new violation, explained; its row is dropped beyond SLO_VIOLATIONS_KEPT, its count is not. */
-static void slo_violate(struct slo *slo, struct device_slo *d, struct judged *j,
-			struct slo_violation v)
+void slo_violate(struct slo *slo, struct device_slo *d, struct judged *j, struct slo_violation v)
 {
 	v.objective = j->objective;
 	v.device = d->device;
@@ -40,7 +38,7 @@ static void slo_violate(struct slo *slo, struct device_slo *d, struct judged *j,
 		return;
 	}
 	slo_explain(slo, d, &v);
-	slo->dropped += v.not_kept_ios || v.not_kept_faults;
+	slo->dropped += v.not_kept_ios || v.not_kept_faults || v.not_kept_runs;
 	slo->violations[slo->kept++] = v;
 }
 
@@ -248,8 +246,7 @@ static __u64 fault_until_ns(const void *item)
 	return waited && fault->waited_ns > end ? fault->waited_ns : end;
 }
 
-/* What ended before may be forgotten when it is `now_ns`: no window and no burst that is yet to be judged has it. */
-static __u64 wanted_since(const struct device_slo *d, __u64 now_ns)
+__u64 slo_wanted_since(const struct device_slo *d, __u64 now_ns)
 {
 	__u64 since = now_ns > SLO_MEMORY_NS ? now_ns - SLO_MEMORY_NS : 0;
 
@@ -263,6 +260,8 @@ static __u64 wanted_since(const struct device_slo *d, __u64 now_ns)
 		if (j->bursts.open_count && j->bursts.open[0].from_ns < since)
 			since = j->bursts.open[0].from_ns;
 	}
+	if (d->has_frames && slo_frames_wanted(d) < since)
+		since = slo_frames_wanted(d);
 	return since;
 }
 
@@ -275,7 +274,9 @@ static void slo_on_finished(void *self, const struct fault *fault)
 
 	if (!d || !now)
 		return;
-	memory_expire(&d->faults, wanted_since(d, now));
+	/* Faults are told of a whole batch ahead: stalls that they cost may be as long as that. */
+	if (!d->has_frames || !slo->stalls)
+		memory_expire(&d->faults, slo_wanted_since(d, now));
 	slot = memory_push(&d->faults);
 	if (slot)
 		*slot = *fault;
@@ -307,10 +308,12 @@ static int slo_on_device(void *self, const struct device_info *info)
 		j->objective = o;
 		histogram_init(&j->latency);
 		bursts_init(&j->bursts, o->burst, SLO_LATE_NS);
+		d->has_frames |= o->has_loss || o->max_stall_ns || o->min_throughput;
 		if (o->latency_target_ns && o->latency_target_ns < d->latency_floor)
 			d->latency_floor = o->latency_target_ns;
 		d->count++;
 	}
+	slo_frames_init(d);
 	return 0;
 }
 
@@ -323,12 +326,17 @@ static int slo_on_events(void *self, const struct event *events, size_t count)
 		struct device_slo *d;
 		struct slow_io *io;
 
+		if (e->kind >= EVENT_FRAMES_LOST && e->kind <= EVENT_RING_STATE && slo->stalls) {
+			d = slo_find(slo, e->device);
+			if (d && d->has_frames)
+				slo_frames_take(slo, d, e);
+		}
 		if (!event_is_io(e))
 			continue;
 		d = slo_find(slo, e->device);
 		if (!d || e->value <= d->latency_floor)
 			continue;
-		memory_expire(&d->ios, wanted_since(d, e->time_ns));
+		memory_expire(&d->ios, slo_wanted_since(d, e->time_ns));
 		io = memory_push(&d->ios);
 		if (io)
 			*io = (struct slow_io){e->time_ns > e->value ? e->time_ns - e->value : 0,
@@ -350,6 +358,8 @@ static void end_windows(struct slo *slo, __u64 now_ns)
 				end_latency_window(slo, d, j);
 			end_faults(slo, d, j, now_ns);
 		}
+		if (d && d->has_frames && slo->stalls)
+			slo_frames_end(slo, d, now_ns);
 	}
 }
 
@@ -374,7 +384,7 @@ static int slo_on_end(void *self, __u64 end_ns)
 {
 	struct slo *slo = self;
 
-	(void)end_ns;
+	slo_frames_end_all(slo, end_ns);
 	end_windows(slo, UINT64_MAX);
 	return slo->error;
 }
@@ -423,6 +433,7 @@ void slo_destroy(struct slo *slo)
 		memory_free(d->judged);
 		memory_free(d->ios.items);
 		memory_free(d->faults.items);
+		slo_frames_free(d);
 	}
 	slots_free(&slo->devices);
 	memory_free(slo->violations);

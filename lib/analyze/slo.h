@@ -11,6 +11,9 @@
  *	min_bandwidth = 10M		; bytes a second, in every whole window
  *	fault_rate = 10			; I/O page faults a second, at most, in a window
  *	burst = 5			; no more faults than this within any one second
+ *	loss = 0.1			; percent of a NIC's frames, at most, in a window
+ *	max_stall = 50ms		; no TCP flow of a NIC may stall for longer
+ *	min_throughput = 10M		; bytes a second, in every 100 ms of a NIC
  *
  * Windows are cut at multiples of latency_window of CLOCK_MONOTONIC. I/O counts come from aggregate
  * frames. A throughput window is judged only if it lies wholly between the device's first and last
@@ -19,7 +22,9 @@
  *
  * The cause of a violated latency is the faults of the device (and queue, where the I/O names one)
  * that overlapped its I/Os slower than the target; of a violated throughput those that overlapped
- * the window; of a violated rate or burst the faults themselves. No overlap is said as such.
+ * the window; of a violated rate or burst the faults themselves. No overlap is said as such. What NICs lost
+ * names its cause: of their objectives only faults that cost frames of the window, or of the stalls in it, are
+ * one.
  */
 #ifndef FAULTLINE_SLO_H
 #define FAULTLINE_SLO_H
@@ -41,8 +46,12 @@ struct slo_objective {
 	__u64 min_bandwidth;
 	double fault_rate;
 	unsigned int burst;
-	bool has_fault_rate; /* 0 faults a second is an objective, too */
+	double loss; /* percent */
+	__u64 max_stall_ns;
+	__u64 min_throughput; /* bytes a second */
+	bool has_fault_rate;  /* 0 faults a second is an objective, too */
 	bool has_burst;
+	bool has_loss;
 };
 
 struct slo_set {
@@ -62,6 +71,9 @@ enum slo_metric {
 	SLO_BANDWIDTH,
 	SLO_FAULT_RATE,
 	SLO_BURST,
+	SLO_LOSS,
+	SLO_STALL,
+	SLO_THROUGHPUT,
 	SLO_METRICS,
 };
 
@@ -70,8 +82,13 @@ struct slo_violation {
 	enum slo_metric metric;
 	__u32 device;
 	__u64 from_ns, to_ns;
-	double measured, target; /* ns, per second, bytes per second, faults */
-	__u64 ios;		 /* I/Os of the window */
+	double measured, target;  /* ns, per second, bytes per second, faults, percent */
+	__u32 flow;		  /* that stalled */
+	bool open;		  /* the stall was when the recording ended */
+	__u64 frames;		  /* of the window of SLO_LOSS: delivered and lost */
+	__u64 lost[LOSS_REASONS]; /* frames, of the window or of stalls in it */
+	__u64 held;		  /* frames that waited for their buffers in it */
+	__u64 ios;		  /* I/Os of the window */
 	__u64 slow_ios;	 /* of them slower than the target, recorded one by one or only counted */
 	bool slow_floor; /* slow_ios is a floor: some share a bucket with the target */
 	__u64 recorded_ios;   /* of the slow ones recorded one by one: only these have times */
@@ -84,7 +101,7 @@ struct slo_violation {
 	__u64 faults_ns;      /* all their stages, summed */
 	struct fault longest; /* of these faults, if there was one */
 	/* Let go before it was explained, of this window or older: then what is above are floors. */
-	__u64 not_kept_ios, not_kept_faults;
+	__u64 not_kept_ios, not_kept_faults, not_kept_runs;
 	__u64 not_kept_ns; /* the last of them ended */
 };
 
@@ -95,12 +112,16 @@ struct slo_device_state {
 };
 
 struct faults;
+struct rings;
+struct stalls;
 struct slo;
 
 /* The set is borrowed until destroy; it may be filled in until the first device comes. Told are the
  * windows that have a part in `period` (NULL: all). */
 int slo_create(struct slo **slo, const struct slo_set *set, struct faults *faults,
 	       const struct period *period);
+/* From now on objectives of NICs are judged, too. -ENOSPC. */
+int slo_watch_frames(struct slo *slo, struct rings *rings, struct stalls *stalls);
 struct stream slo_stream(struct slo *slo);
 void slo_destroy(struct slo *slo);
 __u64 slo_violations(const struct slo *slo);

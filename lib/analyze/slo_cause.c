@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/analyze/sentence.h"
 #include "lib/analyze/slo_private.h"
+#include "lib/analyze/stalls.h"
 #include "lib/base/memory.h"
 #include "lib/base/units.h"
 
@@ -24,6 +26,7 @@ struct search {
 	__u64 reached_ns; /* everything unfinished counts up to here */
 	struct slow *slow;
 	size_t count;
+	struct named_faults named; /* of objectives of frames */
 };
 
 static bool is_slow(const struct slo_violation *v, const struct slow_io *io)
@@ -95,6 +98,10 @@ static bool slo_cause_concerns(const struct search *s, const struct fault *fault
 	case SLO_IOPS:
 	case SLO_BANDWIDTH:
 		return from < s->v->to_ns && to > s->v->from_ns;
+	case SLO_LOSS:
+	case SLO_STALL:
+	case SLO_THROUGHPUT:
+		return slo_frames_name(&s->named, fault);
 	default:
 		return from >= s->v->from_ns && from <= s->v->to_ns;
 	}
@@ -150,15 +157,22 @@ void slo_explain(const struct slo *slo, const struct device_slo *device, struct 
 	struct search s = {.v = v, .device = device, .reached_ns = v->to_ns};
 
 	v->stage = STAGES;
-	if (!slo_cause_gather(&s)) {
+	if (!slo_cause_gather(&s) ||
+	    (slo_is_of_frames(v->metric) && !slo_frames_explain(slo, device, v, &s.named))) {
 		v->not_kept_ios = device->ios.tail - device->ios.head;
+		v->not_kept_runs = device->runs.tail - device->runs.head;
 		v->not_kept_ns = v->to_ns;
+		memory_free(s.named.keys);
 		return;
 	}
 	count_not_kept(&s);
 	for (__u64 i = device->faults.head; i < device->faults.tail; i++)
 		slo_cause_consider(&s, memory_at(&device->faults, i));
 	faults_each_open(slo->reconstruction, slo_cause_consider, &s);
+	/* The runs know how many there are, also of those that nobody saw. */
+	if (slo_is_of_frames(v->metric))
+		v->faults = s.named.count;
+	memory_free(s.named.keys);
 	v->recorded_ios = s.count;
 	for (size_t i = 0; i < s.count; i++)
 		v->overlapped_ios += s.slow[i].overlapped;
@@ -201,10 +215,26 @@ static int no_fault(const struct slo_violation *v, const char *counted, bool let
 	return snprintf(text, SLO_CAUSE_TEXT, "no fault%s overlapped", kept);
 }
 
+/* Behind `used` characters: where the faults' time went. */
+static int add_stage_of(const struct slo_violation *v, char text[SLO_CAUSE_TEXT], int used)
+{
+	char label[STAGE_LABEL], stage[UNITS_TEXT], all[UNITS_TEXT];
+
+	if (used > SLO_CAUSE_TEXT - 1)
+		used = SLO_CAUSE_TEXT - 1;
+	if (v->stage < STAGES)
+		used += snprintf(text + used, (size_t)(SLO_CAUSE_TEXT - used),
+				 "; %s took %s of their %s (%.0f%%)",
+				 stage_label(v->stage, v->before, label),
+				 units_format_duration(v->stage_ns, stage),
+				 units_format_duration(v->faults_ns, all),
+				 100.0 * (double)v->stage_ns / (double)v->faults_ns);
+	return used;
+}
+
 static int some_faults(const struct slo_violation *v, const char *counted,
 		       char text[SLO_CAUSE_TEXT])
 {
-	char label[STAGE_LABEL], stage[UNITS_TEXT], all[UNITS_TEXT];
 	const char *least = v->not_kept_ios || v->not_kept_faults ? "at least " : "";
 	int used = 0;
 
@@ -214,14 +244,30 @@ static int some_faults(const struct slo_violation *v, const char *counted,
 				v->slow_ios, counted);
 	used += snprintf(text + used, (size_t)(SLO_CAUSE_TEXT - used), "%s%llu fault%s", least,
 			 v->faults, v->faults == 1 ? "" : "s");
-	if (v->stage < STAGES)
-		used += snprintf(text + used, (size_t)(SLO_CAUSE_TEXT - used),
-				 "; %s took %s of their %s (%.0f%%)",
-				 stage_label(v->stage, v->before, label),
-				 units_format_duration(v->stage_ns, stage),
-				 units_format_duration(v->faults_ns, all),
-				 100.0 * (double)v->stage_ns / (double)v->faults_ns);
-	return used;
+	return add_stage_of(v, text, used);
+}
+
+/* Of frames: what they were lost to. */
+static int lost_frames(const struct slo_violation *v, const struct session *session,
+		       char text[SLO_CAUSE_TEXT])
+{
+	char flow[FLOW_TEXT], faults[32] = "faults";
+	struct sentence words = {0};
+
+	if (v->faults)
+		snprintf(faults, sizeof(faults), "%llu fault%s", v->faults,
+			 v->faults == 1 ? "" : "s");
+	if (v->metric == SLO_STALL)
+		sentence_add(&words, "%s: ", session_flow_text(session, v->flow, flow));
+	if (v->not_kept_runs)
+		sentence_add(&words, "at least ");
+	stall_tell_lost(v->lost, faults, &words);
+	if (v->held)
+		sentence_add(&words, ", %llu held", v->held);
+	if (v->open)
+		sentence_add(&words, ", not recovered");
+	return add_stage_of(
+		v, text, snprintf(text, SLO_CAUSE_TEXT, "%.*s", SLO_CAUSE_TEXT - 160, words.text));
 }
 
 const char *slo_cause(const struct slo_violation *v, const struct session *session,
@@ -235,8 +281,16 @@ const char *slo_cause(const struct slo_violation *v, const struct session *sessi
 	if (v->recorded_ios < v->slow_ios)
 		snprintf(counted, sizeof(counted), " (%llu %s one by one)", v->recorded_ios,
 			 v->not_kept_ios ? "kept" : "recorded");
-	used = v->faults ? some_faults(v, counted, text) : no_fault(v, counted, let_go, text);
-	if (v->not_kept_ios || v->not_kept_faults)
+	if (slo_is_of_frames(v->metric))
+		used = lost_frames(v, session, text);
+	else
+		used = v->faults ? some_faults(v, counted, text)
+				 : no_fault(v, counted, let_go, text);
+	if (v->not_kept_runs)
+		used += snprintf(text + used, (size_t)(SLO_CAUSE_TEXT - used),
+				 "; %llu runs of frames that were told by %s were not kept",
+				 v->not_kept_runs, session_when(session, v->not_kept_ns, time));
+	else if (v->not_kept_ios || v->not_kept_faults)
 		used += snprintf(text + used, (size_t)(SLO_CAUSE_TEXT - used),
 				 "; %llu slow I/Os and %llu faults that ended by %s were not kept",
 				 v->not_kept_ios, v->not_kept_faults,

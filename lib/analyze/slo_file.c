@@ -15,22 +15,40 @@
 #define DAY (86400 * NSEC_PER_SEC)
 #define TIB 0x1p40
 
+/* The least itself is refused where it is said to be. */
+static int parse_percent(const struct option_row *row, const char *text, bool above_least,
+			 void *fields)
+{
+	double percent;
+
+	if (units_parse_percent(text, &percent))
+		return -EINVAL;
+	if (!(percent >= row->min && percent <= row->max) || (above_least && percent <= row->min))
+		return -ERANGE;
+	memcpy((char *)fields + row->offset, &percent, sizeof(percent));
+	return 0;
+}
+
 static int parse_percentile(const struct option_row *row, const char *text, void *fields)
 {
-	double percentile;
-
-	if (units_parse_percent(text, &percentile))
-		return -EINVAL;
-	if (!(percentile > row->min && percentile <= row->max))
-		return -ERANGE;
-	memcpy((char *)fields + row->offset, &percentile, sizeof(percentile));
-	return 0;
+	return parse_percent(row, text, true, fields);
 }
 
 static const struct option_own own_percentile = {
 	.name = "percentile",
 	.beginning = "such as 99.9, more than ",
 	.parse = parse_percentile,
+};
+
+static int parse_loss(const struct option_row *row, const char *text, void *fields)
+{
+	return parse_percent(row, text, false, fields);
+}
+
+static const struct option_own own_loss = {
+	.name = "percent",
+	.beginning = "such as 0.1, ",
+	.parse = parse_loss,
 };
 
 static const struct option_row rows[] = {
@@ -52,6 +70,12 @@ static const struct option_row rows[] = {
 	 .meaning = "I/O page faults per second at most in a window"},
 	{"slo", "burst", OPTION_COUNT, FIELD(burst), 1, 1000, "",
 	 .meaning = "faults at most within any one second"},
+	{"slo", "loss", OPTION_OWN, FIELD(loss), 0, 100, "", .own = &own_loss,
+	 .meaning = "percent of a NIC's frames that may be lost in a window"},
+	{"slo", "max_stall", OPTION_TIME, FIELD(max_stall_ns), 1, DAY, "",
+	 .meaning = "how long a TCP flow of a NIC may stall"},
+	{"slo", "min_throughput", OPTION_BYTES, FIELD(min_throughput), 1, TIB, "",
+	 .meaning = "bytes per second of a NIC in every 100 ms"},
 };
 
 /* Those of a job file, whose objectives are beside what they are of, are somebody else's to read. */
@@ -61,6 +85,8 @@ static const struct option_section sections[] = {
 	{"tenant", .meaning = "", .named = true},
 	{"device", .meaning = "", .named = true},
 	{"workload", .meaning = "", .named = true},
+	{"traffic", .meaning = "", .named = true},
+	{"program", .meaning = "", .named = true},
 	{"inject", .meaning = "", .named = true},
 	{"sweep", .meaning = ""},
 	{"expect", .meaning = ""},
@@ -90,11 +116,14 @@ static int add_objective(struct slo_set *set, const struct job_section *section)
 		return err;
 	o->has_fault_rate = job_section_entry(section, "fault_rate");
 	o->has_burst = job_section_entry(section, "burst");
+	o->has_loss = job_section_entry(section, "loss");
 	if (!o->latency_target_ns && !(o->min_iops > 0) && !o->min_bandwidth &&
-	    !o->has_fault_rate && !o->has_burst)
+	    !o->has_fault_rate && !o->has_burst && !o->has_loss && !o->max_stall_ns &&
+	    !o->min_throughput)
 		return failed(-EBADMSG,
 			      "%s: [slo %s] states no objective; accepted: latency_target, "
-			      "min_iops, min_bandwidth, fault_rate, burst",
+			      "min_iops, min_bandwidth, fault_rate, burst, loss, max_stall, "
+			      "min_throughput",
 			      section->where, section->name);
 	set->count++;
 	return 0;

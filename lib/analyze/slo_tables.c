@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The tables of the objectives: one row per objective and device, one row per violation. */
 #include "lib/analyze/analysis.h"
+#include "lib/analyze/frames.h"
 #include "lib/analyze/live.h"
 #include "lib/analyze/slo_private.h"
 
@@ -11,7 +12,8 @@
 const char *slo_metric_name(enum slo_metric metric)
 {
 	static const char *const names[SLO_METRICS] = {
-		"latency", "iops", "bandwidth", "fault_rate", "burst",
+		"latency", "iops", "bandwidth", "fault_rate",
+		"burst",   "loss", "stall",	"throughput",
 	};
 
 	return metric < SLO_METRICS ? names[metric] : "unknown";
@@ -32,21 +34,36 @@ static bool has_metric(const struct slo_objective *o, enum slo_metric metric, do
 	case SLO_FAULT_RATE:
 		*target = o->fault_rate;
 		return o->has_fault_rate;
+	case SLO_LOSS:
+		*target = o->loss;
+		return o->has_loss;
+	case SLO_STALL:
+		*target = (double)o->max_stall_ns;
+		return o->max_stall_ns;
+	case SLO_THROUGHPUT:
+		*target = (double)o->min_throughput;
+		return o->min_throughput;
 	default:
 		*target = o->burst;
 		return o->has_burst;
 	}
 }
 
-static bool is_of_ios(enum slo_metric metric)
+/* What an objective is about, so that something can be measured. */
+enum subject { SUBJECT_IOS, SUBJECT_FAULTS, SUBJECT_FRAMES };
+
+static enum subject subject_of(enum slo_metric metric)
 {
-	return metric == SLO_LATENCY || metric == SLO_IOPS || metric == SLO_BANDWIDTH;
+	if (slo_is_of_frames(metric))
+		return SUBJECT_FRAMES;
+	return metric == SLO_FAULT_RATE || metric == SLO_BURST ? SUBJECT_FAULTS : SUBJECT_IOS;
 }
 
 /* What the devices of an objective had that can be judged. */
 struct measured {
 	size_t devices, watched; /* watched: their faults */
 	__u64 windows;		 /* with I/O */
+	__u64 frame_windows;
 	__u64 violations[SLO_METRICS];
 };
 
@@ -65,6 +82,7 @@ static struct measured slo_measure(const struct slo *slo, const struct slo_objec
 			m.devices++;
 			m.watched += !faults_unwatched(slo->reconstruction, h);
 			m.windows += j->windows;
+			m.frame_windows += j->frame_windows;
 			for (unsigned int k = 0; k < SLO_METRICS; k++)
 				m.violations[k] += j->violations[k];
 		}
@@ -77,14 +95,14 @@ bool slo_fits(const struct slo *slo, size_t objective)
 	return slo_measure(slo, &slo->set->objectives[objective]).devices;
 }
 
-/* The first metric of the kind that was asked for and not violated: SLO_METRICS if there is none. */
+/* The first metric of the subject that was asked for and not violated: SLO_METRICS if there is none. */
 static unsigned int slo_missing(const struct slo_objective *o, const struct measured *m,
-				bool of_ios)
+				enum subject subject)
 {
 	unsigned int k = 0;
 	double target;
 
-	while (k < SLO_METRICS && (is_of_ios((enum slo_metric)k) != of_ios || m->violations[k] ||
+	while (k < SLO_METRICS && (subject_of((enum slo_metric)k) != subject || m->violations[k] ||
 				   !has_metric(o, (enum slo_metric)k, &target)))
 		k++;
 	return k;
@@ -93,7 +111,7 @@ static unsigned int slo_missing(const struct slo_objective *o, const struct meas
 static const char *slo_metric_unwatched(const struct slo_objective *o, const struct measured *m,
 					char text[SLO_UNMEASURED_TEXT])
 {
-	unsigned int metric = slo_missing(o, m, false);
+	unsigned int metric = slo_missing(o, m, SUBJECT_FAULTS);
 
 	if (!m->devices)
 		snprintf(text, SLO_UNMEASURED_TEXT,
@@ -121,15 +139,18 @@ const char *slo_unmeasured(const struct slo *slo, size_t objective, char text[SL
 {
 	const struct slo_objective *o = &slo->set->objectives[objective];
 	struct measured m = slo_measure(slo, o);
-	unsigned int metric = slo_missing(o, &m, true);
+	unsigned int ios = slo_missing(o, &m, SUBJECT_IOS);
+	unsigned int frames = slo_missing(o, &m, SUBJECT_FRAMES);
+	bool no_ios = !m.windows && ios < SLO_METRICS;
 
 	if (slo_metric_unwatched(o, &m, text))
 		return text;
-	if (m.windows || metric == SLO_METRICS)
+	if (!no_ios && (m.frame_windows || frames == SLO_METRICS))
 		return NULL;
 	snprintf(text, SLO_UNMEASURED_TEXT,
-		 "objective %s: no device that fits '%s' had I/O; its %s was not measured", o->name,
-		 o->device, slo_metric_name((enum slo_metric)metric));
+		 "objective %s: no device that fits '%s' had %s; its %s was not measured", o->name,
+		 o->device, no_ios ? "I/O" : "frames",
+		 slo_metric_name((enum slo_metric)(no_ios ? ios : frames)));
 	return text;
 }
 
@@ -172,8 +193,10 @@ static void write_unfit(const struct slo_objective *o, struct writer *writer)
 static const char *slo_lacks(const struct slo *slo, const struct judged *j, __u32 device,
 			     enum slo_metric metric)
 {
-	if (is_of_ios(metric))
+	if (subject_of(metric) == SUBJECT_IOS)
 		return j->windows ? NULL : "no I/O";
+	if (subject_of(metric) == SUBJECT_FRAMES)
+		return j->frame_windows ? NULL : "no frame";
 	return faults_unwatched(slo->reconstruction, device) ? "no probe" : NULL;
 }
 
@@ -200,11 +223,11 @@ static void write_objective(const struct slo *slo, struct writer *writer,
 			    const struct device_slo *d, const struct judged *j,
 			    struct row_limit *rows)
 {
-	struct objective_row row = {
-		.objective = j->objective, .device = &d->device, .windows = j->windows};
+	struct objective_row row = {.objective = j->objective, .device = &d->device};
 
 	for (; row.metric < SLO_METRICS; row.metric++) {
 		row.violations = j->violations[row.metric];
+		row.windows = slo_is_of_frames(row.metric) ? j->frame_windows : j->windows;
 		if (!has_metric(j->objective, row.metric, &row.target))
 			continue;
 		if (rows->limit && rows->written >= rows->limit && !row.violations) {
@@ -245,8 +268,13 @@ static const char *slo_quantity(enum slo_metric metric, double value, char text[
 
 	switch (metric) {
 	case SLO_LATENCY:
+	case SLO_STALL:
 		return units_format_duration((__u64)value, text);
+	case SLO_LOSS:
+		snprintf(text, UNITS_TEXT, "%.4g%%", value);
+		return text;
 	case SLO_BANDWIDTH:
+	case SLO_THROUGHPUT:
 		snprintf(text, UNITS_TEXT, "%s/s", units_format_size((__u64)value, size));
 		return text;
 	case SLO_BURST:
@@ -273,6 +301,8 @@ void slo_write_sentence(const struct slo_violation *v, const struct session *ses
 		snprintf(what, sizeof(what), "fault rate");
 	else if (v->metric == SLO_BURST)
 		snprintf(what, sizeof(what), "burst of faults");
+	else if (v->metric == SLO_LOSS)
+		snprintf(what, sizeof(what), "loss of %llu frames", v->frames);
 	writer_note(writer, "%s +%s %s, %s: %s %s, target %s. Cause: %s.",
 		    session_when(session, v->from_ns, time),
 		    units_format_duration(v->to_ns - v->from_ns, length), v->objective->name,
@@ -283,7 +313,23 @@ void slo_write_sentence(const struct slo_violation *v, const struct session *ses
 
 static const struct fault *slo_longest(const struct slo_violation *violation)
 {
-	return violation->faults ? &violation->longest : NULL;
+	return violation->longest.device ? &violation->longest : NULL;
+}
+
+/* Of other objectives nobody looked. */
+static const __u64 *lost_of(const struct slo_violation *v)
+{
+	static const __u64 none[LOSS_REASONS] = {CELL_NONE, CELL_NONE, CELL_NONE, CELL_NONE,
+						 CELL_NONE, CELL_NONE, CELL_NONE, CELL_NONE};
+
+	_Static_assert(LOSS_REASONS == 8, "one for each");
+	return slo_is_of_frames(v->metric) ? v->lost : none;
+}
+
+static const char *flow_of(const struct slo_violation *v, const struct session *session,
+			   char text[CELL_ROOM])
+{
+	return v->metric == SLO_STALL ? session_flow_text(session, v->flow, text) : "";
 }
 
 #define VIOLATIONS(COLUMN)                                                                         \
@@ -312,7 +358,11 @@ static const struct fault *slo_longest(const struct slo_violation *violation)
 	COLUMN(fault, none, TIME, 30, WIDE,                                                        \
 	       slo_longest(row) ? fault_first_ns(slo_longest(row)) : CELL_NONE)                    \
 	COLUMN(cause, none, TEXT, 0, SHOWN, slo_cause(row, context, text))                         \
-	COLUMN(merged, none, COUNT, 6, WIDE, count_if(row->stage < STAGES, row->merged))
+	COLUMN(merged, none, COUNT, 6, WIDE, count_if(row->stage < STAGES, row->merged))           \
+	COLUMN(flow, none, TEXT, 33, WIDE, flow_of(row, context, text))                            \
+	COLUMN(frames, none, COUNT, 8, WIDE, count_if(row->metric == SLO_LOSS, row->frames))       \
+	FRAMES_LOST_COLUMNS(COLUMN, lost_of(row))                                                  \
+	COLUMN(held, none, COUNT, 6, WIDE, count_if(slo_is_of_frames(row->metric), row->held))
 TABLE(violations, "Violations", VIOLATIONS, struct slo_violation, struct session)
 
 void slo_write_violations(const struct analysis *analysis, struct writer *writer,
@@ -345,7 +395,12 @@ static void slo_live(const struct analysis *a, struct live_device *row)
 
 static int create_slo(struct analysis *a, const struct analysis_config *config)
 {
-	return config->slos ? slo_create(&a->slo, config->slos, a->faults, &config->period) : 0;
+	int error;
+
+	if (!config->slos)
+		return 0;
+	error = slo_create(&a->slo, config->slos, a->faults, &config->period);
+	return error ?: slo_watch_frames(a->slo, a->rings, a->stalls);
 }
 
 static const struct analyzer_table tables[] = {

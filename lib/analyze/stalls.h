@@ -19,6 +19,10 @@
 
 struct stall_fault;
 
+struct blame_key {
+	__u32 device, pasid, group, instance;
+};
+
 struct stall {
 	__u64 from_ns, to_ns; /* to_ns 0: it is open */
 	__u32 flow, device;
@@ -63,6 +67,8 @@ void stalls_subscribe(struct stalls *stalls, struct stall_sink sink);
 void stalls_each_open(const struct stalls *stalls,
 		      void (*each)(void *argument, const struct stall *stall), void *argument);
 
+/* The faults that it blames: stall->faults of them. */
+void stall_faults(const struct stall *stall, struct blame_key *keys);
 struct stall_worst stall_worst(const struct stall *stall);
 struct stall_flow_totals stalls_of_flow(const struct stalls *stalls, __u32 flow);
 /* Of the period, that are over. */
@@ -90,6 +96,8 @@ void stall_tell(const struct stall *stall, const struct session *session, struct
 /* "9 frames lost to 1 fault (...), 3 to the wire; recovered by ...": the same without its beginning. */
 void stall_tell_cause(const struct stall *stall, const struct session *session,
 		      struct sentence *words);
+/* "9 frames lost to FAULTS, 3 to the wire", by LOSS_REASONS; "no frame lost". */
+void stall_tell_lost(const __u64 *lost, const char *faults, struct sentence *words);
 /* "302 ms", "5.0 ms": two digits at least. */
 #define STALL_DURATION_TEXT 24
 const char *stall_duration(__u64 ns, char text[STALL_DURATION_TEXT]);

@@ -121,6 +121,12 @@ void blame_release(struct blame *b, struct stall *stall)
 	stall->blamed = NULL;
 }
 
+void stall_faults(const struct stall *stall, struct blame_key *keys)
+{
+	for (const struct stall_fault *node = stall->blamed; node; node = node->next)
+		*keys++ = node->fault->key;
+}
+
 struct stall_worst stall_worst(const struct stall *stall)
 {
 	struct stall_worst worst = {0};

@@ -13,10 +13,6 @@
 #define STALL_RESENT_MAX 64    /* newest retransmissions of a flow */
 #define STALL_OVER_MAX	 16384 /* faults that are over and that no stall blames, the newest */
 
-struct blame_key {
-	__u32 device, pasid, group, instance;
-};
-
 /* A fault that may have cost frames: all of its page requests. */
 struct blamed_fault {
 	struct blame_key key;

@@ -51,14 +51,13 @@ static void add_blamed(struct sentence *words, const struct stall *stall,
 	sentence_add(words, ")");
 }
 
-static void add_causes(struct sentence *words, const struct stall *stall,
-		       const struct session *session)
+void stall_tell_lost(const __u64 *lost, const char *faults, struct sentence *words)
 {
-	static const struct {
+	const struct {
 		enum loss_reason reason;
 		const char *words;
 	} causes[] = {
-		{LOSS_FAULT, NULL},
+		{LOSS_FAULT, faults},
 		{LOSS_NO_BUFFER, "missing buffers"},
 		{LOSS_CACHE_FULL, "a full cache"},
 		{LOSS_BACKUP_FULL, "a full backup ring"},
@@ -70,20 +69,15 @@ static void add_causes(struct sentence *words, const struct stall *stall,
 	bool first = true;
 
 	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
-		__u64 frames = stall->lost[causes[i].reason];
+		__u64 frames = lost[causes[i].reason];
 
-		if (!frames)
-			continue;
-		sentence_add(words, first ? "%llu frame%s lost to " : ", %llu to ", frames,
-			     frames == 1 ? "" : "s");
-		if (causes[i].words)
-			sentence_add(words, "%s", causes[i].words);
-		else
-			add_blamed(words, stall, session);
-		first = false;
+		if (frames)
+			sentence_add(words, first ? "%llu frame%s lost to %s" : ", %llu%s to %s",
+				     frames, first && frames != 1 ? "s" : "", causes[i].words);
+		first &= !frames;
 	}
 	if (first)
-		sentence_add(words, "0 frames lost");
+		sentence_add(words, "no frame lost");
 }
 
 /* "1 retransmission timeout of 204 ms and 2 loss probes"; false if there was none. */
@@ -125,7 +119,10 @@ static bool add_recovery(struct sentence *words, const struct stall *stall, cons
 void stall_tell_cause(const struct stall *stall, const struct session *session,
 		      struct sentence *words)
 {
-	add_causes(words, stall, session);
+	struct sentence faults = {0};
+
+	add_blamed(&faults, stall, session);
+	stall_tell_lost(stall->lost, faults.text, words);
 	if (!stall->to_ns) {
 		sentence_add(words, "; not recovered");
 		add_recovery(words, stall, " after ");
@@ -158,14 +155,14 @@ struct stall_row {
 
 #define STALLS(COLUMN)                                                                          \
 	COLUMN(start, none, TIME, 12, SHOWN, row->stall->from_ns)                               \
-	COLUMN(device, none, TEXT, 8, SHOWN,                                                    \
+	COLUMN(device, none, TEXT, 7, SHOWN,                                                    \
 	       session_device_name(context, row->stall->device, text))                          \
 	COLUMN(queue, none, COUNT, 5, WIDE,                                                     \
 	       count_if(row->stall->queue != QUEUE_NONE, row->stall->queue))                    \
-	COLUMN(flow, none, TEXT, 33, SHOWN, session_flow_text(context, row->stall->flow, text)) \
+	COLUMN(flow, none, TEXT, 32, SHOWN, session_flow_text(context, row->stall->flow, text)) \
 	COLUMN(duration, none, DURATION, 8, SHOWN, row->duration_ns)                            \
 	COLUMN(state, none, TEXT, 9, WIDE, row->stall->to_ns ? "recovered" : "open")            \
-	COLUMN(lost, none, COUNT, 5, SHOWN, row->stall->frames)                                 \
+	COLUMN(lost, none, COUNT, 4, SHOWN, row->stall->frames)                                 \
 	COLUMN(lost_size, bytes, BYTES, 10, WIDE, row->stall->bytes)                            \
 	FRAMES_LOST_COLUMNS(COLUMN, row->stall->lost)                                           \
 	COLUMN(faults, none, COUNT, 6, WIDE, row->stall->faults)                                \

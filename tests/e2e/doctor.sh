@@ -16,7 +16,7 @@ done >iommus
 [ -e /sys/firmware/acpi/tables/DMAR ] && echo DMAR >>iommus
 [ -e /sys/bus/event_source/devices/kprobe ] && echo kprobes >>directories
 check "doctor ends well" bash -c "$FAULTLINE doctor --emulator '$INJECT' --json --table probes >doctor.json"
-check "a recording ends well" "$FAULTLINE" record -q -o probes.flt --emulator "$INJECT" --duration 1s
+check "a recording ends well" "$FAULTLINE" record -q -o probes.flt --tcp --emulator "$INJECT" --duration 1s
 "$FAULTLINE" report --csv=- --table probes probes.flt >probes.csv 2>/dev/null
 check "every row of the table is true" python3 "$reference/doctor_table.py" . "$INJECT"
 check "what is missing comes with a remedy" bash -c \

@@ -32,7 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 static const char *const seeds[] = {
 	"[slo gold]\ndevice = *disk0 ; a pattern\nlatency_target = 2ms\nlatency_percentile = 99.9\n"
-	"latency_window = 2s\n[slo rest]\nmin_iops = 1000\nmin_bandwidth = 10M\nfault_rate = 10\nburst = 5\n",
+	"latency_window = 2s\n[slo rest]\nmin_iops = 1000\nmin_bandwidth = 10M\nfault_rate = 10\nburst = 5\n"
+	"loss = 0.1%\nmax_stall = 50ms\nmin_throughput = 10M\n",
 	"\xef\xbb\xbf[slo a]\r\nburst=1\r\n[machine]\nname = b\n",
 	"\vburst = 1\n[slo a]\nburst = 1\n",
 };

@@ -83,6 +83,7 @@ static void open_memory(void)
 	named_memory(objectives,
 		     "[slo fast]\nlatency_target = 1us\nlatency_percentile = 99\nmin_iops = 10\n"
 		     "min_bandwidth = 1M\nfault_rate = 3\nburst = 2\nlatency_window = 2s\n"
+		     "loss = 1\nmax_stall = 1ms\nmin_throughput = 1M\n"
 		     "[slo one]\ndevice = a*\nfault_rate = 0\n");
 	named_memory(job,
 		     "[trace]\npackets = 31\n[sweep]\ndesign = preset.design: base, hypertrio\n");

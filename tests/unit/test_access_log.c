@@ -25,6 +25,14 @@ struct consumer {
 	__u64 capacity, cursor, received, lost, wrong;
 };
 
+static void add(struct access_log *log, __u32 device, __u16 queue, __u64 address, __u32 length,
+		__u8 flags, __u8 code, __u64 start_ns, __u64 end_ns)
+{
+	const struct io_range range = {address, length, flags, code, start_ns, end_ns};
+
+	access_log_add(log, device, queue, &range, 1);
+}
+
 static void consumer_open(struct consumer *consumer, const struct access_log *log)
 {
 	int descriptor = access_log_descriptor(log);
@@ -40,9 +48,8 @@ static void consumer_open(struct consumer *consumer, const struct access_log *lo
 /* Record n of a device carries n in three places: a torn copy does not agree with itself. */
 static void fill(struct access_log *log, __u32 device, __u64 n)
 {
-	access_log_add(log, device, n % 64, n * 61, n % ((2 << 20) + 1), EVENT_WRITE,
-		       n % 7 ? IO_OK : IO_FAULTED, START_NS + n * 640 - (n % 1000) * 64,
-		       START_NS + n * 640);
+	add(log, device, n % 64, n * 61, n % ((2 << 20) + 1), EVENT_WRITE,
+	    n % 7 ? IO_OK : IO_FAULTED, START_NS + n * 640 - (n % 1000) * 64, START_NS + n * 640);
 }
 
 static bool holds(const struct access_record *record)
@@ -249,11 +256,10 @@ static void long_silences_keep_exact_times(void **state)
 
 	assert_int_equal(access_log_create(&log, &config), 0);
 	for (__u64 i = 0; i < 5; i++)
-		access_log_add(log, 0, 63, (1ull << 48) - 64, 2 << 20, EVENT_READ,
-			       IO_ERROR | IO_FAULTED, 1, START_NS + i * 3 * NSEC_PER_SEC + 7);
+		add(log, 0, 63, (1ull << 48) - 64, 2 << 20, EVENT_READ, IO_ERROR | IO_FAULTED, 1,
+		    START_NS + i * 3 * NSEC_PER_SEC + 7);
 	/* A queue that was overtaken between its clock and the log. */
-	access_log_add(log, 0, 1, 64, 64, EVENT_READ, IO_OK, START_NS,
-		       START_NS + 12 * NSEC_PER_SEC);
+	add(log, 0, 1, 64, 64, EVENT_READ, IO_OK, START_NS, START_NS + 12 * NSEC_PER_SEC);
 	access_log_stop(log);
 	consumer_open(&consumer, log);
 	assert_int_equal(consumer.ring->head, 6);
@@ -287,8 +293,8 @@ static void long_latencies_are_whole(void **state)
 	for (config.buffer_records = 2; config.buffer_records < 6; config.buffer_records++) {
 		assert_int_equal(access_log_create(&log, &config), 0);
 		for (__u64 i = 0; i < total; i++)
-			access_log_add(log, 0, i % 64, i * 64, 64, EVENT_WRITE, IO_OK,
-				       end_ns + i - units[i % count] * 64, end_ns + i);
+			add(log, 0, i % 64, i * 64, 64, EVENT_WRITE, IO_OK,
+			    end_ns + i - units[i % count] * 64, end_ns + i);
 		access_log_stop(log);
 		consumer_open(&consumer, log);
 		assert_int_equal(consumer.ring->discarded, 0);
@@ -321,8 +327,7 @@ static void parts_of_an_io_are_told_apart(void **state)
 
 	assert_int_equal(access_log_create(&log, &config), 0);
 	for (__u64 i = 0; i < 6; i++)
-		access_log_add(log, 0, 1, i << 12, 4096, told[i].flags, told[i].code, START_NS,
-			       START_NS + i);
+		add(log, 0, 1, i << 12, 4096, told[i].flags, told[i].code, START_NS, START_NS + i);
 	access_log_stop(log);
 	consumer_open(&consumer, log);
 	assert_int_equal(consumer.ring->head, 6);

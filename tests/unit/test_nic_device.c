@@ -1,168 +1,265 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A NIC in a whole machine: frames that are made up, and pages that leave under them. */
-#include "tests/unit/test.h"
+#include "tests/unit/nic_machine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "injectors/emu/machine.h"
 #include "injectors/emu/nic/nic_private.h"
-#include "injectors/emu/nic/nic_settings.h"
-#include "injectors/emu/thread.h"
-#include "lib/base/fail.h"
+#include "lib/base/clock.h"
 
-static volatile sig_atomic_t no_stop;
+#define FRAMES 1501
 
-static struct {
-	struct tenant_config tenant;
-	struct device_config device;
-	struct traffic_config traffic;
-	struct machine_config machine;
-} plan;
+static struct nic_outcome outcome;
 
-static struct nic_settings *settings(void)
+static void tell(const char *what)
 {
-	return (struct nic_settings *)plan.device.settings.bytes;
+	const struct frame_totals *frames = &outcome.frames;
+
+	print_message("%s %s: in %llu delivered %llu lost %llu (fault %llu) held %llu ever %llu; "
+		      "evicted %llu, skipped %llu, groups %llu\n",
+		      what, rx_policies[nic_plan.nic->rx_policy]->name, frames->in,
+		      frames->delivered, outcome.lost, frames->lost[LOSS_FAULT], frames->held,
+		      frames->held_ever, outcome.evicted, outcome.skipped, outcome.machine.groups);
 }
 
-static void describe(enum rx_policy_index policy, __u64 frames)
+/* What each policy promises, whatever happened to its pages. */
+static void run_promised(const char *what)
 {
-	memset(&plan, 0, sizeof(plan));
-	strcpy(plan.tenant.name, "vm");
-	plan.tenant.memory = 4 * HUGE_BYTES;
-	strcpy(plan.device.name, "net");
-	plan.device.class = &nic_class;
-	plan.device.queues = 2;
-	plan.device.queue_depth = 64;
-	plan.device.group_pages = 8;
-	*settings() = (struct nic_settings){
-		.rx_policy = policy,
-		.rx_buffer = 2048,
-		.mtu = 1500,
-		.wire = NIC_WIRE_GENERATOR,
-		.interrupt_frames = 1,
-		.fault_limit = 4,
-		.cache_bytes = 256 * 1024,
-		/* Room for every frame: none may be lost. */
-		.backup_entries = 8192,
-		.bitmap_entries = 8192,
-	};
-	strcpy(plan.traffic.name, "frames");
-	plan.traffic = (struct traffic_config){
-		.name = "frames",
-		.flows = 13,
-		.sizes = {64, 577, 1514},
-		.size_weights = {3, 2, 1},
-		.size_count = 3,
-		.rate = 10000,
-		.count = frames,
-		.verify = true,
-		.seed = 7,
-	};
-	plan.machine = (struct machine_config){
-		.name = "test",
-		.tenant_count = 1,
-		.device_count = 1,
-		.traffic_count = 1,
-		.tenants = &plan.tenant,
-		.devices = &plan.device,
-		.traffics = &plan.traffic,
-		.scheduler = SCHEDULER_AFFINED,
-		.request_queue_entries = 256,
-		.premap = true,
-		.seed = 1,
-	};
-}
+	bool pins = rx_policies[nic_plan.nic->rx_policy]->pins;
 
-struct evictor {
-	struct machine *machine;
-	bool stop;
-	__u64 evicted, pinned;
-};
-
-static void *evict(void *argument)
-{
-	struct evictor *evictor = argument;
-	struct evict_outcome outcome;
-	long evicted;
-
-	while (!__atomic_load_n(&evictor->stop, __ATOMIC_ACQUIRE)) {
-		const struct evict_order order = {
-			.choice = EVICT_RANDOM, .pages = 3, .kind = EVICT_MAJOR};
-
-		evicted = machine_evict(evictor->machine, 0, &order, &outcome);
-		if (evicted < 0)
-			break;
-		evictor->evicted += (__u64)evicted;
-		evictor->pinned += outcome.skipped;
-		sleep_until(monotonic_ns() + 500 * NSEC_PER_USEC);
+	nic_plan_run(&outcome);
+	tell(what);
+	assert_int_equal(outcome.frames.in, nic_plan.traffic.count);
+	assert_int_equal(outcome.frames.held, 0);
+	if (nic_plan.nic->rx_policy == RX_POLICY_backup)
+		assert_int_equal(outcome.frames.delivered, nic_plan.traffic.count);
+	if (nic_plan.nic->rx_policy == RX_POLICY_backup ||
+	    nic_plan.nic->rx_policy == RX_POLICY_cache)
+		assert_int_equal(outcome.frames.lost[LOSS_FAULT], 0);
+	if (pins) {
+		assert_int_equal(outcome.lost, outcome.frames.lost[LOSS_NO_BUFFER]);
+		assert_int_equal(outcome.machine.groups, 0);
+		assert_true(!nic_plan.evict || outcome.skipped > 0);
+	} else {
+		assert_int_equal(outcome.skipped, 0);
+		assert_true(!nic_plan.evict || outcome.machine.groups > 0);
 	}
-	return NULL;
 }
 
-static struct frame_totals run(bool evictions, struct evictor *evictor)
-{
-	struct frame_totals totals;
-	struct machine *machine;
-	pthread_t thread;
-
-	*evictor = (struct evictor){0};
-	if (machine_create(&machine, &plan.machine) || machine_start(machine))
-		fail_msg("%s", failure_text());
-	evictor->machine = machine;
-	if (evictions)
-		assert_int_equal(pthread_create(&thread, NULL, evict, evictor), 0);
-	if (machine_wait(machine, 60 * NSEC_PER_SEC, &no_stop))
-		fail_msg("%s", failure_text());
-	__atomic_store_n(&evictor->stop, true, __ATOMIC_RELEASE);
-	if (evictions)
-		pthread_join(thread, NULL);
-	machine_stop(machine);
-	totals = *machine_frames(machine, 0);
-	machine_destroy(machine);
-	return totals;
-}
-
-static __u64 lost_of(const struct frame_totals *totals)
-{
-	__u64 lost = 0;
-
-	for (int reason = 0; reason < LOSS_REASONS; reason++)
-		lost += totals->lost[reason];
-	return lost;
-}
+#define EACH_POLICY(policy) for (enum rx_policy_index policy = 0; rx_policies[policy]; policy++)
 
 static void every_frame_arrives_or_is_lost(void **state)
 {
 	(void)state;
-	for (const struct rx_policy *const *policy = rx_policies; *policy; policy++) {
-		struct frame_totals totals;
-		struct evictor evictor;
-
-		describe((enum rx_policy_index)(policy - rx_policies), 5003);
-		totals = run(true, &evictor);
-		print_message(
-			"%-6s in %llu delivered %llu lost %llu (fault %llu, none %llu) held %llu ever "
-			"%llu, evicted %llu\n",
-			(*policy)->name, totals.in, totals.delivered, lost_of(&totals),
-			totals.lost[LOSS_FAULT], totals.lost[LOSS_NO_BUFFER], totals.held,
-			totals.held_ever, evictor.evicted);
-		assert_int_equal(totals.in, 5003);
-		assert_int_equal(totals.in, totals.delivered + lost_of(&totals) + totals.held);
-		assert_int_equal(totals.mismatches, 0);
-		assert_int_equal(totals.halted, 0);
-		if (!strcmp((*policy)->name, "backup"))
-			assert_int_equal(totals.delivered, 5003);
-		if ((*policy)->pins)
-			assert_int_equal(totals.lost[LOSS_FAULT], 0);
+	EACH_POLICY(policy)
+	{
+		nic_plan_begin(policy, FRAMES);
+		nic_plan.device.queues = (__u16)(2 + policy % 3);
+		nic_plan.evict = true;
+		run_promised("evictions");
 	}
+}
+
+static void the_reclaimer_takes_pages(void **state)
+{
+	(void)state;
+	EACH_POLICY(policy)
+	{
+		nic_plan_begin(policy, FRAMES);
+		nic_plan.machine.reclaim_percent = 60;
+		nic_plan.machine.reclaim_kind = EVICT_MAJOR;
+		nic_plan.machine.reclaim_interval_ns = NSEC_PER_MSEC;
+		run_promised("reclaimer");
+	}
+}
+
+/* A frame of 36 buffers, and where the policy wants fewer, 9. */
+static void frames_take_many_buffers(void **state)
+{
+	(void)state;
+	EACH_POLICY(policy)
+	{
+		nic_plan_begin(policy, FRAMES);
+		nic_plan.nic->mtu = 9000;
+		nic_plan.nic->rx_buffer = policy == RX_POLICY_ooo ? 1024 : 256;
+		nic_plan.nic->cache_bytes = 4 << 20;
+		nic_plan.device.queue_depth = 128;
+		nic_plan.traffic.sizes[0] = 64;
+		nic_plan.traffic.sizes[1] = 1500;
+		nic_plan.traffic.sizes[2] = 9000;
+		nic_plan.traffic.rate = 5000;
+		nic_plan.evict = true;
+		run_promised("many buffers");
+	}
+}
+
+static void a_header_goes_before_each_frame(void **state)
+{
+	(void)state;
+	for (int offload = NIC_OFFLOAD_CHECKSUM; offload <= NIC_OFFLOAD_SEGMENTS; offload++) {
+		nic_plan_begin(RX_POLICY_backup, FRAMES);
+		nic_plan.nic->offload = (enum nic_offload)offload;
+		nic_plan.evict = true;
+		run_promised("offload");
+		assert_int_equal(outcome.frames.delivered, FRAMES);
+	}
+}
+
+/* Interrupts that wait for company are fewer than frames. */
+static void interrupts_are_put_together(void **state)
+{
+	(void)state;
+	nic_plan_begin(RX_POLICY_drop, FRAMES);
+	nic_plan.nic->interrupt_delay_ns = 5 * NSEC_PER_MSEC;
+	nic_plan.nic->interrupt_frames = 16;
+	nic_plan.nic->mtu = 1500;
+	run_promised("interrupts");
+	assert_int_equal(outcome.frames.delivered, FRAMES);
+	assert_true(outcome.frames.interrupts > 0);
+	assert_true(outcome.frames.interrupts <= FRAMES / 4);
+}
+
+static void pages_are_asked_for_ahead(void **state)
+{
+	(void)state;
+	EACH_POLICY(policy)
+	{
+		nic_plan_begin(policy, FRAMES);
+		nic_plan.device.group_pages = 1;
+		nic_plan.nic->prefault = rx_policies[policy]->pins ? 0 : 17;
+		nic_plan.nic->fault_limit = 2;
+		nic_plan.evict = true;
+		run_promised("prefault");
+	}
+}
+
+/* What goes out comes back: faults on the way out pause, they lose nothing. */
+static void what_is_sent_comes_back(void **state)
+{
+	(void)state;
+	EACH_POLICY(policy)
+	{
+		nic_plan_begin(policy, FRAMES);
+		nic_plan.nic->wire = NIC_WIRE_LOOP;
+		nic_plan.sides = RING_SIDE(RING_TX);
+		nic_plan.evict = true;
+		nic_plan_inject(INJECT_RESOLVE, 10, 3 * NSEC_PER_MSEC);
+		nic_plan_run(&outcome);
+		tell("loop");
+		assert_int_equal(outcome.frames.sent, FRAMES);
+		assert_int_equal(outcome.frames.sent_lost, 0);
+		assert_int_equal(outcome.frames.in + outcome.frames.lost[LOSS_BEFORE_NIC], FRAMES);
+	}
+}
+
+static void lookups_and_memories(void **state)
+{
+	(void)state;
+	EACH_POLICY(policy)
+	{
+		nic_plan_begin(policy, FRAMES);
+		nic_plan.device.lookup = LOOKUP_ATS;
+		nic_plan.device.devtlb = (struct cache_config){.entries = 64, .ways = 8};
+		nic_plan.evict = true;
+		run_promised("ats");
+	}
+}
+
+static void nothing_hangs(const char *what, enum inject_point point, __u32 probability,
+			  __u64 delay_ns)
+{
+	EACH_POLICY(policy)
+	{
+		nic_plan_begin(policy, 1009);
+		nic_plan.device.response_timeout_ns = 5 * NSEC_PER_MSEC;
+		nic_plan.device.reenable_ns = 2 * NSEC_PER_MSEC;
+		/* Fewer pages leave than come back. */
+		nic_plan.sides = 0;
+		nic_plan.pause_ns = 10 * NSEC_PER_MSEC;
+		nic_plan.evict = true;
+		nic_plan_inject(point, probability, delay_ns);
+		run_promised(what);
+	}
+}
+
+static void injections_lose_what_the_policy_says(void **state)
+{
+	(void)state;
+	nothing_hangs("overflow", INJECT_OVERFLOW, 50, 0);
+	nothing_hangs("response lost", INJECT_RESPONSE_LOST, 50, 0);
+	nothing_hangs("failure", INJECT_RESPONSE_FAILURE, 50, 0);
+	nothing_hangs("duplicate", INJECT_DUPLICATE, 50, 0);
+	nothing_hangs("late response", INJECT_RESPOND, 20, 12 * NSEC_PER_MSEC);
+}
+
+static void frames_lost_on_the_wire_are_its_own(void **state)
+{
+	(void)state;
+	EACH_POLICY(policy)
+	{
+		nic_plan_begin(policy, FRAMES);
+		nic_plan.machine.seed = 5;
+		nic_plan_inject(INJECT_FRAME_LOSS, 10, 0);
+		nic_plan_run(&outcome);
+		tell("wire");
+		assert_true(outcome.frames.lost[LOSS_WIRE] > 0);
+		/* A busy machine's guest may be late with its buffers, but nothing faults. */
+		assert_int_equal(outcome.frames.lost[LOSS_FAULT], 0);
+		assert_int_equal(outcome.frames.delivered + outcome.lost, FRAMES);
+		assert_int_equal(outcome.frames.in, FRAMES);
+	}
+}
+
+static void it_stops_in_the_middle(void **state)
+{
+	(void)state;
+	EACH_POLICY(policy)
+	for (__u64 wire = NIC_WIRE_GENERATOR; wire <= NIC_WIRE_LOOP; wire++) {
+		nic_plan_begin(policy, 0);
+		nic_plan.nic->wire = (enum nic_wire)wire;
+		nic_plan.traffic.duration_ns = 60 * NSEC_PER_SEC;
+		nic_plan.evict = true;
+		nic_plan.stop_after_ns = 50 * NSEC_PER_MSEC;
+		nic_plan_inject(INJECT_RESPOND, 100, 20 * NSEC_PER_MSEC);
+		nic_plan_run(&outcome);
+		tell("stopped");
+		assert_true(outcome.frames.in > 0);
+	}
+}
+
+/* As fast as they come: 100,000 in a check, FAULTLINE_FRAMES else. */
+static void many_frames(void **state)
+{
+	const char *wanted = getenv("FAULTLINE_FRAMES");
+
+	(void)state;
+	nic_plan_begin(RX_POLICY_backup, wanted ? strtoull(wanted, NULL, 10) : 100000);
+	nic_plan.traffic.rate = 100000;
+	nic_plan.nic->backup_entries = 65536;
+	nic_plan.nic->bitmap_entries = 65536;
+	nic_plan.device.queue_depth = 256;
+	nic_plan.evict = true;
+	nic_plan.pause_ns = 5 * NSEC_PER_MSEC;
+	run_promised("many frames");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_frame_arrives_or_is_lost),
+		cmocka_unit_test(the_reclaimer_takes_pages),
+		cmocka_unit_test(frames_take_many_buffers),
+		cmocka_unit_test(a_header_goes_before_each_frame),
+		cmocka_unit_test(interrupts_are_put_together),
+		cmocka_unit_test(pages_are_asked_for_ahead),
+		cmocka_unit_test(what_is_sent_comes_back),
+		cmocka_unit_test(lookups_and_memories),
+		cmocka_unit_test(injections_lose_what_the_policy_says),
+		cmocka_unit_test(frames_lost_on_the_wire_are_its_own),
+		cmocka_unit_test(it_stops_in_the_middle),
+		cmocka_unit_test(many_frames),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,10 +39,11 @@ static void a_file_is_read(void **state)
 			  "[slo gold]\ndevice = tenant0/* ; a comment\n"
 			  "latency_target=2ms\nlatency_percentile=99.9\nlatency_window=5s\n"
 			  "[slo net]\nmin_bandwidth=10M\nmin_iops=1.5\nfault_rate=0\n"
-			  "burst=5\n",
+			  "burst=5\n[slo wire]\nloss=0.1%\nmax_stall=50ms\nmin_throughput=10M\n"
+			  "[slo none]\nloss=0\n[slo all]\nloss=100\n",
 			  &set),
 		0);
-	assert_int_equal(set.count, 2);
+	assert_int_equal(set.count, 5);
 	assert_string_equal(set.objectives[0].name, "gold");
 	assert_string_equal(set.objectives[0].device, "tenant0/*");
 	assert_int_equal(set.objectives[0].latency_target_ns, 2 * MS);
@@ -52,6 +53,12 @@ static void a_file_is_read(void **state)
 	assert_int_equal(set.objectives[1].min_bandwidth, 10 << 20);
 	assert_true(set.objectives[1].has_fault_rate && set.objectives[1].has_burst);
 	assert_int_equal(set.objectives[1].burst, 5);
+	assert_false(set.objectives[1].has_loss);
+	assert_true(set.objectives[2].has_loss && set.objectives[2].loss == 0.1);
+	assert_int_equal(set.objectives[2].max_stall_ns, 50 * MS);
+	assert_int_equal(set.objectives[2].min_throughput, 10 << 20);
+	assert_true(set.objectives[3].has_loss && set.objectives[3].loss == 0);
+	assert_true(set.objectives[4].loss == 100);
 }
 
 /* What a job file says of its injections and what it says of its objectives read alike. */
@@ -142,14 +149,21 @@ static void bad_files_name_line_and_accepted_values(void **state)
 					    "fault_rate?"},
 		{"[slo a]\nzzzzzzzzzzzzzz=2\n", "no such key in [slo]; accepted: device"},
 		{"[slo a]\ndevice=\nburst=5\n", ":2: device=: accepted: 1 to 63 characters"},
+		{"[slo a]\nloss=101\n", ":2: loss=101: accepted: such as 0.1, 0 to 100"},
+		{"[slo a]\nloss=-1\n", ":2: loss=-1: accepted: such as 0.1, 0 to 100"},
+		{"[slo a]\nloss=some\n", ":2: loss=some: accepted: such as 0.1, 0 to 100"},
+		{"[slo a]\nmax_stall=0\n", ":2: max_stall=0: accepted: "},
+		{"[slo a]\nmin_throughput=0\n", ":2: min_throughput=0: accepted: "},
+		{"[slo a]\nlatency_percentile=0\nlatency_target=1s\n",
+		 ":2: latency_percentile=0: accepted: such as 99.9, more than 0 to 100"},
 		{"[slo a]\ndevice=x\n", ":1: [slo a] states no objective"},
 		{"[slo a]\n", ":1: [slo a] states no objective"},
 		{"[slo]\nburst=5\n", ":1: [slo]: accepted: [slo NAME]"},
 		{"[slo a]\nburst=5\n[slo a]\nburst=6\n", ":3: [slo a] is already at "},
 		{"[slo a]\nburst=5\nburst=6\n", ":3: burst is already set at "},
 		{"[slo a]\nburst=5\n[sol b]\nburst=6\n",
-		 ":3: [sol]: accepted: slo, machine, tenant, device, workload, inject, sweep, expect, "
-		 "short; did you mean slo?"},
+		 ":3: [sol]: accepted: slo, machine, tenant, device, workload, traffic, program, "
+		 "inject, sweep, expect, short; did you mean slo?"},
 		{"[slo a]\nburst=5\n[device b]\n[device b]\n", ":4: [device b] is already at "},
 		{"[slo a]\nburst=5\nlatency_percentile=99\n",
 		 ":3: latency_percentile=99: has no effect with latency_target=; accepted: with "

@@ -141,6 +141,9 @@ static void range_recovered(void *argument, __u64 addresses, __u64 ports,
 		.code = (__u64)nic->pasid << 32,
 	};
 
+	/* Who hears of it has heard of the loss before. */
+	for (__u32 r = 0; r < nic->queues; r++)
+		loss_runs_flush(nic->ring[r].runs);
 	FRAMES_PROBE(recovered, &run);
 	nic->stalls++;
 	if (now_ns - range->since > nic->stall_max_ns)
@@ -198,7 +201,7 @@ static void add_counters(struct nic_counters *sum, const struct nic_counters *ad
 
 void nic_stats(struct nic *nic, struct nic_stats *stats)
 {
-	*stats = (struct nic_stats){.in = nic->in};
+	*stats = (struct nic_stats){0};
 	pthread_mutex_lock(&nic->lock);
 	stats->in = nic->in;
 	stats->missed = nic->wire->ops->missed ? nic->wire->ops->missed(nic->wire) : 0;
@@ -219,8 +222,11 @@ void account_end(struct nic *nic)
 	struct frame_totals *totals = nic->totals;
 	struct nic_stats stats;
 
-	if (!nic->flows)
+	/* It has never begun. */
+	if (!nic->wire)
 		return;
+	for (__u32 r = 0; r < nic->queues; r++)
+		ring_report(&nic->ring[r]);
 	account_tell(nic, ~0ull);
 	nic_stats(nic, &stats);
 	totals->in = stats.in;

@@ -17,8 +17,9 @@ static void ring_halt(struct nic_ring *ring)
 	ring->halted = true;
 }
 
-/* 0 with references, 1: absent and asked for, or a negative errno. */
-static int ring_dma(struct nic_ring *ring, __u64 iova, __u64 length, bool write, struct dma *dma)
+/* 0 with references, 1: absent and asked for, *page being the first that is, or a negative errno. */
+static int ring_dma(struct nic_ring *ring, __u64 iova, __u64 length, bool write, struct dma *dma,
+		    __u64 *page)
 {
 	struct nic *nic = ring->nic;
 	__u64 absent[PORT_REQUEST_PAGES];
@@ -27,7 +28,7 @@ static int ring_dma(struct nic_ring *ring, __u64 iova, __u64 length, bool write,
 
 	if (result <= 0)
 		return result;
-	ring->absent_page = absent[0];
+	*page = absent[0];
 	ring_want(ring, absent, (__u32)result, write);
 	return 1;
 }
@@ -86,7 +87,7 @@ static int fetch_some(struct nic_ring *ring, __u64 at, __u32 count)
 	if (count > NIC_COMPLETIONS)
 		count = NIC_COMPLETIONS;
 	result = ring_dma(ring, ring->descriptors + first * sizeof(*fetched),
-			  count * sizeof(*fetched), false, dma);
+			  count * sizeof(*fetched), false, dma, &ring->descriptor_page);
 	if (result)
 		return result > 0 ? 0 : result;
 	dma_copy_from(nic, dma, fetched);
@@ -116,56 +117,75 @@ void ring_fetch(struct nic_ring *ring)
 		else
 			at += (__u32)count;
 	}
+	ring->state.unseen = at < tail && !ring->halted;
 }
 
 void references_drop(struct nic *nic, struct nic_store *store)
 {
 	for (__u32 i = 0; i < store->ranges; i++)
-		port_dma_end(nic->port, &store->range[i]);
+		port_dma_end(nic->port, store->range[i]);
 	store->ranges = 0;
 }
 
-/* Buffers that lie behind each other are one DMA: a frame's references are few. */
-static bool extend(struct nic_ring *ring, struct nic_store *store, __u64 iova, __u32 length)
+void store_prepare(struct nic_store *store)
 {
-	struct dma *last = store->ranges ? &store->range[store->ranges - 1] : NULL;
-
-	if (!last || last->iova + last->length != iova || last->length + length > PAGE_BYTES * 64)
-		return false;
-	iova = last->iova;
-	length += (__u32)last->length;
-	port_dma_end(ring->nic->port, last);
-	if (!ring_dma(ring, iova, length, true, last))
-		return true;
-	store->ranges--;
-	return false;
+	for (int i = 0; i <= NIC_RANGES; i++)
+		store->range[i] = &store->memory[i];
 }
 
-bool ring_take(struct nic_ring *ring, __u64 position, struct nic_store *store)
+/* The new references are taken before the old ones go: what was answered as present stays so. */
+static int extend(struct nic_ring *ring, struct nic_store *store, __u32 length, __u64 *page)
+{
+	struct dma **last = &store->range[store->ranges - 1], *both = store->range[store->ranges];
+	int result = ring_dma(ring, (*last)->iova, (*last)->length + length, true, both, page);
+
+	if (result)
+		return result;
+	port_dma_end(ring->nic->port, *last);
+	store->range[store->ranges] = *last;
+	*last = both;
+	return 0;
+}
+
+/* Buffers that lie behind each other are one DMA: a frame's references are few. */
+static bool range_continues(const struct nic_store *store, const struct nic_descriptor *descriptor)
+{
+	const struct dma *last = store->ranges ? store->range[store->ranges - 1] : NULL;
+
+	return last && last->iova + last->length == descriptor->address &&
+	       last->length + descriptor->length <= NIC_RANGE_BYTES;
+}
+
+bool ring_take(struct nic_ring *ring, __u64 position, struct nic_store *store, __u64 *page)
 {
 	const struct nic_descriptor *descriptor =
 		&ring->posted[rx_ring_slot(&ring->state, position)];
-	__u32 ranges = store->ranges;
 	int result;
 
-	if (extend(ring, store, descriptor->address, descriptor->length))
-		return true;
-	/* What had been held has gone meanwhile, or there is no room for more. */
-	if (store->ranges != ranges || ranges == NIC_RANGES)
+	if (range_continues(store, descriptor)) {
+		result = extend(ring, store, descriptor->length, page);
+	} else if (store->ranges == NIC_RANGES) {
 		return false;
-	result = ring_dma(ring, descriptor->address, descriptor->length, true,
-			  &store->range[ranges]);
+	} else {
+		result = ring_dma(ring, descriptor->address, descriptor->length, true,
+				  store->range[store->ranges], page);
+		store->ranges += !result;
+	}
 	if (result < 0)
 		ring_halt(ring);
-	store->ranges += !result;
 	return !result;
 }
 
 bool ring_present(void *self, __u64 position)
 {
 	struct nic_ring *ring = self;
+	__u64 page = 0;
+	bool present = ring_take(ring, position, &ring->nic->store, &page);
 
-	return ring_take(ring, position, &ring->nic->store);
+	/* Of one frame the first counts. */
+	if (page && !ring->first_absent)
+		ring->first_absent = page;
+	return present;
 }
 
 static void complete(struct nic_ring *ring, __u64 position, __u32 length, __u32 flags)
@@ -177,30 +197,46 @@ static void complete(struct nic_ring *ring, __u64 position, __u32 length, __u32 
 	};
 }
 
+void ring_report(struct nic_ring *ring)
+{
+	if (ring->report_count)
+		port_ios_done(ring->nic->port, ring->index, ring->reports, ring->report_count);
+	ring->report_count = 0;
+}
+
 /* Each piece of memory is an access of its own, the last one the frame's I/O. */
 static void report_write(struct nic_ring *ring, const struct nic_store *store, __u32 length,
 			 __u64 arrived_ns, __u64 now_ns)
 {
 	for (__u32 i = 0; i < store->ranges && length; i++) {
-		const struct dma *range = &store->range[i];
+		const struct dma *range = store->range[i];
 		__u32 piece = range->length < length ? (__u32)range->length : length;
 
 		length -= piece;
-		port_io_done(ring->nic->port, ring->index, range->iova, piece, EVENT_WRITE,
-			     IO_OK | (length ? IO_PART : 0), arrived_ns, now_ns);
+		if (ring->report_count == NIC_REPORTS)
+			ring_report(ring);
+		ring->reports[ring->report_count++] = (struct io_range){
+			.address = range->iova,
+			.length = piece,
+			.flags = EVENT_WRITE,
+			.code = IO_OK | (length ? IO_PART : 0),
+			.start_ns = arrived_ns,
+			.end_ns = now_ns,
+		};
 	}
 }
 
 void ring_write(struct nic_ring *ring, __u64 position, __u32 count, const struct nic_frame *frame,
-		struct nic_store *store)
+		struct nic_store *store, __u64 now_ns)
 {
 	__u32 left = frame->length, buffer = (__u32)ring->nic->settings.rx_buffer;
 	const unsigned char *from = frame->bytes;
 
 	for (__u32 i = 0; i < store->ranges && left; i++) {
-		__u32 piece = store->range[i].length < left ? (__u32)store->range[i].length : left;
+		__u32 piece =
+			store->range[i]->length < left ? (__u32)store->range[i]->length : left;
 
-		dma_copy_to(ring->nic, &store->range[i], 0, from, piece);
+		dma_copy_to(ring->nic, store->range[i], 0, from, piece);
 		from += piece;
 		left -= piece;
 	}
@@ -211,7 +247,7 @@ void ring_write(struct nic_ring *ring, __u64 position, __u32 count, const struct
 		complete(ring, position + i, filled, i + 1 == count ? NIC_LAST : 0);
 		left -= filled;
 	}
-	report_write(ring, store, frame->length, frame->arrived_ns, monotonic_ns());
+	report_write(ring, store, frame->length, frame->arrived_ns, now_ns);
 	references_drop(ring->nic, store);
 }
 
@@ -227,6 +263,7 @@ static __u32 publish_some(struct nic_ring *ring, __u32 count)
 	struct nic *nic = ring->nic;
 	__u32 first = (__u32)(ring->published % nic->depth);
 	struct dma *dma = &nic->fetch;
+	__u64 page;
 	int result;
 
 	if (count > nic->depth - first)
@@ -234,7 +271,7 @@ static __u32 publish_some(struct nic_ring *ring, __u32 count)
 	if (count > NIC_COMPLETIONS)
 		count = NIC_COMPLETIONS;
 	result = ring_dma(ring, ring->completions + first * sizeof(*ring->done),
-			  count * sizeof(*ring->done), true, dma);
+			  count * sizeof(*ring->done), true, dma, &page);
 	if (result < 0)
 		ring_halt(ring);
 	if (result)
@@ -246,10 +283,14 @@ static __u32 publish_some(struct nic_ring *ring, __u32 count)
 
 void ring_tell_done(struct nic_ring *ring)
 {
+	const struct rx_ring *state = &ring->state;
+	/* Held frames of a ring that was stopped are given up, some beyond its tail. */
+	__u64 end = state->head < state->tail ? state->head : state->tail;
 	__u32 count;
 
-	while (ring->published != ring->state.head && !ring->halted) {
-		count = publish_some(ring, (__u32)(ring->state.head - ring->published));
+	ring_report(ring);
+	while (ring->published < end) {
+		count = publish_some(ring, (__u32)(end - ring->published));
 		if (!count)
 			break;
 		ring->published += count;

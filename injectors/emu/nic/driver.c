@@ -155,6 +155,7 @@ static __u64 frames_taken(const struct nic_driver *driver)
 static bool traffic_over(struct nic_driver *driver)
 {
 	struct nic_stats stats;
+	__u64 sent;
 
 	if (driver->nic->settings.wire == NIC_WIRE_TAP)
 		return true;
@@ -162,9 +163,11 @@ static bool traffic_over(struct nic_driver *driver)
 	    (driver->generator && !__atomic_load_n(&driver->sent_all, __ATOMIC_ACQUIRE)))
 		return false;
 	nic_stats(driver->nic, &stats);
+	sent = stats.tx.frames + stats.tx.lost[LOSS_FAULT];
 	return !stats.rx.held && frames_taken(driver) == stats.rx.frames &&
 	       (driver->nic->settings.wire != NIC_WIRE_LOOP ||
-		stats.in + stats.missed == stats.tx.frames);
+		(stats.in + stats.missed == stats.tx.frames &&
+		 sent == __atomic_load_n(&driver->submitted, __ATOMIC_ACQUIRE)));
 }
 
 static int driver_wait(void *argument, __u64 timeout_ns)

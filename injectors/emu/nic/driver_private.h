@@ -40,7 +40,8 @@ struct nic_driver {
 	struct verifier *verifier;   /* NULL: frames go to the guest's TAP, or nowhere */
 	struct generator *generator; /* of what the guest sends; NULL: what its TAP gives */
 	__u64 start_ns;
-	bool sent_all; /* atomic: all that was to be made up */
+	bool sent_all;	 /* atomic: all that was to be made up */
+	__u64 submitted; /* atomic: frames of it */
 	__u32 queues;
 	pthread_mutex_t verifying;
 	__u64 mismatches;

@@ -76,6 +76,15 @@ static const struct nic_completion *completion_at(struct nic_driver_queue *queue
 	return &completions[position % nic->depth];
 }
 
+/* The head may stand within a frame: completions are written up to the array's end, then from its start on. */
+static bool frame_complete(struct nic_driver_queue *queue, __u64 head)
+{
+	for (__u64 at = queue->consumed; at < head; at++)
+		if (completion_at(queue, at)->flags & NIC_LAST)
+			return true;
+	return false;
+}
+
 /* One frame, all of whose completions are there: its buffers are posted again. */
 static void take_received(struct nic_driver_queue *queue, __u64 head)
 {
@@ -113,11 +122,11 @@ void *driver_receive(void *argument)
 		__u64 head = atomic_load_explicit(&queue->registers->head, memory_order_acquire);
 		__u64 until = queue->posted + POST_BATCH;
 
-		if (queue->consumed == head) {
+		if (!frame_complete(queue, head)) {
 			seen = doorbell_wait(&queue->registers->interrupt, seen, 0);
 			continue;
 		}
-		while (queue->consumed < head && queue->posted < until)
+		while (queue->posted < until && frame_complete(queue, head))
 			take_received(queue, head);
 		move_tail(queue);
 	}

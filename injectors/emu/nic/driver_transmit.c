@@ -190,6 +190,7 @@ void *driver_transmit(void *argument)
 		if (!length)
 			break;
 		submit(queue, (__u32)length);
+		__atomic_fetch_add(&queue->driver->submitted, 1, __ATOMIC_RELEASE);
 	}
 	return NULL;
 }

@@ -319,11 +319,13 @@ void flow_delivered_open(struct flow_table *table, const struct frame_info *info
 
 void flow_mark_delivered(struct flow_table *table, const struct frame_info *info)
 {
-	__u64 hash = info_hash(info);
-	struct flow_mark *mark = mark_of(table, hash);
+	struct flow_mark *mark;
+	__u64 hash;
 
 	if (!info->sequenced)
 		return;
+	hash = info_hash(info);
+	mark = mark_of(table, hash);
 	if (!mark->valid || mark->hash != hash || info->tcp_flags & FRAME_SYN ||
 	    !is_near(mark->end, info->end))
 		*mark = (struct flow_mark){hash, info->end, true};

@@ -9,14 +9,14 @@
 
 void frame_windows_add(struct frame_windows *windows, __u64 now_ns, __u32 bytes)
 {
-	__u64 window;
-
 	if (!windows->begin_ns)
 		windows->begin_ns = now_ns;
+	/* Frames of a batch have one time: few need the division. */
+	if (windows->end_ns != now_ns)
+		windows->now = (now_ns - windows->begin_ns) / WINDOW_NS;
 	windows->end_ns = now_ns;
-	window = (now_ns - windows->begin_ns) / WINDOW_NS;
-	if (window < WINDOWS_MAX)
-		windows->bytes[window] += bytes;
+	if (windows->now < WINDOWS_MAX)
+		windows->bytes[windows->now] += bytes;
 }
 
 /* Whole ones between the first frame and the last. */

@@ -10,6 +10,7 @@
 
 struct frame_windows {
 	__u64 begin_ns, end_ns; /* first and last frame; 0: none */
+	__u64 now;		/* which one end_ns is in */
 	__u64 bytes[WINDOWS_MAX];
 };
 

@@ -2,9 +2,9 @@
 /*
  * Frames that are made up, and whether they arrive as they were.
  *
- * Each is Ethernet, IPv4 and UDP, of one of the traffic's flows in turn; it carries its flow, its number in its
- * flow, and content that follows from the two. The low half of the number is what the NIC's probes call its
- * sequence. Deterministic by the traffic's seed. One thread at a time.
+ * Each is Ethernet, IPv4 and UDP with valid checksums, of one of the traffic's flows in turn; it carries its flow, its
+ * number in its flow, and content that follows from the two. The low half of the number is what the NIC's probes call
+ * its sequence. Deterministic by the traffic's seed. One thread at a time.
  */
 #ifndef FAULTLINE_NIC_GENERATOR_H
 #define FAULTLINE_NIC_GENERATOR_H
@@ -22,10 +22,9 @@ void generator_destroy(struct generator *generator);
 
 /* When the next frame is due, by the traffic's rate since `start_ns`: at once is 0. ~0: there is none any more. */
 __u64 generator_due(const struct generator *generator, __u64 start_ns, __u64 now_ns);
-/* The next frame into `room` bytes; its length, 0 if it is longer than that. */
+/* The next frame into `room` bytes; its length, 0 if it is longer than that: then it is passed over. */
 __u32 generator_next(struct generator *generator, void *frame, size_t room);
-
-/* The number of a frame in its flow; false: it is not ours. */
+/* The number of a frame in its flow; false: it is not ours, or not as long as it was. */
 bool generated_number(const void *frame, size_t length, __u64 *number);
 
 struct verifier;
@@ -33,9 +32,12 @@ struct verifier;
 enum frame_verdict {
 	FRAME_GOOD,
 	FRAME_AFTER_GAP, /* good; others of its flow before it have not come */
-	FRAME_LATE,	 /* twice, or out of order */
+	FRAME_LATE,	 /* out of order: one of those, which is missing no more */
+	FRAME_TWICE,	 /* or later than it is known whether it has come */
 	FRAME_DAMAGED,	 /* not as it was made, or not made by us */
 };
+
+#define VERIFIER_WINDOW 4096 /* latest numbers of a flow that are known to have come or not */
 
 int verifier_create(struct verifier **verifier, const struct traffic_config *traffic);
 void verifier_destroy(struct verifier *verifier);

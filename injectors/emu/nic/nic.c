@@ -104,6 +104,8 @@ static int create_shared(struct nic *nic)
 				       nic->frame_bytes);
 	if (!err && policy->wants_cache)
 		err = rx_cache_create(&nic->cache, nic->settings.cache_bytes, nic->frame_bytes);
+	store_prepare(&nic->store);
+	store_prepare(&nic->provider_store);
 	steering_init(&nic->steering, nic->queues);
 	return err ? err : account_create(nic);
 }

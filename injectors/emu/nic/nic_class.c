@@ -68,6 +68,13 @@ static int check_frames(const struct device_check *check, const struct nic_setti
 			"accepted: at least as many, or a smaller mtu",
 			check->where, device->queue_depth, device->name, bytes,
 			needed > sent ? needed : sent);
+	if (settings->rx_policy == RX_POLICY_ooo && needed > NIC_RANGES)
+		return failed(
+			-EBADMSG,
+			"%s: rx_buffer=%llu of %s: a frame of up to %u bytes would take %llu, "
+			"which rx_policy=ooo may scatter; accepted: at most %d buffers a "
+			"frame",
+			check->where, settings->rx_buffer, device->name, bytes, needed, NIC_RANGES);
 	if (settings->rx_policy == RX_POLICY_backup && needed > settings->bitmap_entries)
 		return failed(-EBADMSG,
 			      "%s: bitmap_entries=%u of %s: a frame of up to %u bytes takes %llu; "
@@ -130,6 +137,11 @@ static void nic_namespaces(void *device, __u64 *guest, __u64 *wire)
 static bool nic_is_networked(const struct device_settings *settings)
 {
 	return ((const struct nic_settings *)settings->bytes)->wire == NIC_WIRE_TAP;
+}
+
+static const char *nic_variant(const struct device_settings *settings)
+{
+	return rx_policies[((const struct nic_settings *)settings->bytes)->rx_policy]->name;
 }
 
 #define SETTING(member) DEVICE_SETTING(struct nic_settings, member)
@@ -230,6 +242,7 @@ const struct device_class nic_class = {
 	.check = nic_agree,
 	.start = nic_start,
 	.stop = nic_stop,
+	.variant = nic_variant,
 	.networked = nic_is_networked,
 	.network = nic_network,
 	.namespaces = nic_namespaces,

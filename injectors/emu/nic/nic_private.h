@@ -21,7 +21,9 @@
 
 #define NIC_BATCH	32 /* frames that are taken off the wire at once */
 #define NIC_RANGES	16 /* pieces of guest memory, each contiguous, that a frame may go to */
-#define NIC_COMPLETIONS 64 /* written by one DMA */
+#define NIC_RANGE_BYTES (64 * PAGE_BYTES)
+#define NIC_COMPLETIONS 64		      /* written by one DMA */
+#define NIC_REPORTS	64		      /* accesses that are told together */
 #define NIC_ACCOUNT_NS	(100 * NSEC_PER_MSEC) /* EVENT_RING_STATE */
 #define NIC_RETRY_NS \
 	NSEC_PER_MSEC /* where a page request was refused, nothing tells when to try again */
@@ -31,7 +33,8 @@
 /* References on buffers between presence and writing. */
 struct nic_store {
 	__u32 ranges;
-	struct dma range[NIC_RANGES];
+	struct dma *range[NIC_RANGES + 1]; /* the one behind the last is spare */
+	struct dma memory[NIC_RANGES + 1];
 };
 
 /* One outstanding request; `open` from port_request() to done(). */
@@ -57,6 +60,8 @@ struct nic_ring {
 	bool halted;
 	bool retry;			/* something absent may be present now */
 	__u64 retry_ns;			/* try again then; 0: somebody will tell */
+	__u64 first_absent;		/* of the frame that is being placed; 0: none */
+	__u64 descriptor_page;		/* what the newest fetch of descriptors found absent */
 	__u64 absent_page;		/* the page that the newest frame found absent */
 	__u64 descriptors, completions; /* IOVAs of the two arrays */
 	struct nic_descriptor *posted;	/* by slot */
@@ -64,8 +69,10 @@ struct nic_ring {
 	__u64 published;		/* the head register */
 	__u64 oldest_ns;		/* of what no interrupt has told yet; 0: nothing */
 	__u32 pending;			/* frames of that */
-	struct rx_queue *queue;		/* the IOprovider's, of `backup` */
-	struct nic_request *requests;	/* fault_limit of them */
+	struct io_range reports[NIC_REPORTS]; /* what was written and is not yet told */
+	__u32 report_count;
+	struct rx_queue *queue;	      /* the IOprovider's, of `backup` */
+	struct nic_request *requests; /* fault_limit of them */
 	struct loss_runs *runs;
 	struct nic_counters rx;
 	struct nic_registers *registers;
@@ -113,6 +120,7 @@ struct nic {
 	struct dma fetch;     /* of descriptors and completions */
 	struct dma probe;     /* of buffers that are asked for ahead */
 	unsigned char *batch; /* NIC_BATCH frames */
+	__u64 now_ns;	      /* as the receiving thread began with its batch */
 	__u64 account_ns;     /* when the rings' state is told next */
 	__u64 in;
 	struct frame_totals *totals;
@@ -141,13 +149,16 @@ void ring_fetch(struct nic_ring *ring);
 /* May the buffer of this position be written now? References are in nic->store (or the provider's); else its
  * pages are being asked for. */
 bool ring_present(void *ring, __u64 position);
-bool ring_take(struct nic_ring *ring, __u64 position, struct nic_store *store);
+bool ring_take(struct nic_ring *ring, __u64 position, struct nic_store *store, __u64 *page);
+void store_prepare(struct nic_store *store);
 void references_drop(struct nic *nic, struct nic_store *store);
 /* Writes a frame into the buffers from `position` on, whose references the store has, and lets these go. */
 void ring_write(struct nic_ring *ring, __u64 position, __u32 count, const struct nic_frame *frame,
-		struct nic_store *store);
+		struct nic_store *store, __u64 now_ns);
 /* These buffers come back with nothing in them. */
 void ring_write_nothing(struct nic_ring *ring, __u64 position, __u32 count);
+/* Tells the access log what has been written. */
+void ring_report(struct nic_ring *ring);
 /* Writes completions up to the head, as far as their pages are there, and moves the head register. */
 void ring_tell_done(struct nic_ring *ring);
 
@@ -161,6 +172,8 @@ struct nic_blame ring_blame(const struct nic_ring *ring, __u64 page);
 bool nic_asks_for(const struct nic *nic, __u64 page);
 
 /* receive.c */
+/* A frame that was put aside, as it was when it came. */
+struct nic_frame nic_frame_held(const struct nic *nic, const struct rx_frame *held);
 void *nic_receive(void *nic);
 /* The receiving thread has something to do beside the wire. Any thread, any lock. */
 void nic_wake(struct nic *nic);

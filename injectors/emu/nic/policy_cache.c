@@ -13,13 +13,15 @@ static enum rx_place cache_receive(struct rx_ring *ring, const struct rx_frame *
 		return rx_lost(verdict, LOSS_CACHE_FULL);
 	/* Behind a held frame others wait, for its buffers or for theirs. */
 	if (!ring->cached.count) {
-		if (!rx_ring_posted(ring, verdict->position, verdict->count))
+		bool posted = rx_ring_posted(ring, verdict->position, verdict->count);
+
+		if (!posted && !ring->unseen)
 			return rx_lost(verdict, LOSS_NO_BUFFER);
-		if (rx_all_present(ring, verdict)) {
+		if (posted && rx_all_present(ring, verdict)) {
 			ring->head += verdict->count;
 			return RX_STORE;
 		}
-		ring->paused = true;
+		ring->paused = posted;
 	}
 	if (ring->paused)
 		verdict->absent = ring->absent;

@@ -28,11 +28,12 @@ static bool drain_backup(struct nic *nic)
 static bool take_buffers(struct nic_ring *ring, const struct rx_held *held)
 {
 	struct nic_store *store = &ring->nic->provider_store;
+	__u64 page;
 	bool all = true;
 
 	/* All are looked at, so that all that are absent are asked for. */
 	for (__u32 i = 0; i < held->count; i++)
-		all &= ring_take(ring, held->position + i, store);
+		all &= ring_take(ring, held->position + i, store, &page);
 	if (!all)
 		references_drop(ring->nic, store);
 	return all;
@@ -41,20 +42,33 @@ static bool take_buffers(struct nic_ring *ring, const struct rx_held *held)
 static void deliver_held(struct nic_ring *ring, const struct rx_held *held)
 {
 	struct nic *nic = ring->nic;
-	struct nic_frame frame = {
-		.length = held->frame.length,
-		.bytes = held->frame.bytes,
-		.arrived_ns = held->frame.arrived_ns,
-	};
+	struct nic_frame frame = nic_frame_held(nic, &held->frame);
 	__u32 advanced;
 
-	(void)frame_parse(frame.bytes, frame.length, nic->settings.offload != NIC_OFFLOAD_NONE,
-			  &frame.info);
-	ring_write(ring, held->position, held->count, &frame, &nic->provider_store);
+	ring_write(ring, held->position, held->count, &frame, &nic->provider_store, monotonic_ns());
 	advanced = rx_ring_resolve(&ring->state, held->bit, held->count, frame.length, true);
 	account_delivered(ring, &frame, HOLD_BACKUP);
 	if (advanced)
 		HEAD_PROBE(nic->index, ring->index, advanced, ring->state.head_offset);
+}
+
+/* The ring was stopped: its frames will have no buffers. */
+static bool give_up_held(struct nic_ring *ring)
+{
+	__u64 number = rx_queue_head(ring->queue), end = rx_queue_tail(ring->queue);
+
+	for (; number < end; number++) {
+		const struct rx_held *held = rx_queue_at(ring->queue, number);
+		struct nic_frame frame = nic_frame_held(ring->nic, &held->frame);
+
+		if (held->finished)
+			continue;
+		ring_write_nothing(ring, held->position, held->count);
+		(void)rx_ring_resolve(&ring->state, held->bit, held->count, frame.length, false);
+		account_lost(ring, &frame, LOSS_NO_BUFFER, (struct nic_blame){0});
+		rx_queue_finish(ring->queue, number);
+	}
+	return true;
 }
 
 /* Whether any of this ring's held frames has got its buffers. */
@@ -65,6 +79,8 @@ static bool ring_provide(struct nic_ring *ring)
 
 	if (number == end)
 		return false;
+	if (ring->halted)
+		return give_up_held(ring);
 	atomic_store(&ring->registers->tail_wanted, true);
 	ring_fetch(ring);
 	for (__u32 tried = 0; number < end && tried < TRIED_AT_ONCE; number++) {

@@ -26,14 +26,26 @@ void nic_kick(struct nic *nic)
 	nic_wake(nic);
 }
 
-/* What the frame had to be put aside for is told by the ring's policy; why it was lost, by its fault. */
+/* Descriptors whose page is absent are buffers that the guest has posted and the device cannot see. */
+static bool awaits_descriptors(const struct nic_ring *ring)
+{
+	return ring->state.unseen && ring_blame(ring, ring->descriptor_page).known;
+}
+
 static void frame_lost(struct nic_ring *ring, const struct nic_frame *frame,
 		       enum loss_reason reason)
 {
 	struct nic_blame blame = {0};
 
-	if (reason == LOSS_FAULT)
+	/* It was stopped at this frame. */
+	if (reason == LOSS_FAULT && ring->halted)
+		reason = LOSS_NO_BUFFER;
+	if (reason == LOSS_FAULT) {
 		blame = ring_blame(ring, ring->absent_page);
+	} else if (reason == LOSS_NO_BUFFER && awaits_descriptors(ring)) {
+		reason = LOSS_FAULT;
+		blame = ring_blame(ring, ring->descriptor_page);
+	}
 	account_lost(ring, frame, reason, blame);
 }
 
@@ -47,10 +59,13 @@ static void frame_arrives(struct nic_ring *ring, const struct nic_frame *frame)
 	struct nic *nic = ring->nic;
 	struct rx_verdict verdict;
 
+	ring->first_absent = 0;
 	rx_ring_receive(&ring->state, &state, &verdict);
+	if (ring->first_absent)
+		ring->absent_page = ring->first_absent;
 	switch (verdict.place) {
 	case RX_STORE:
-		ring_write(ring, verdict.position, verdict.count, frame, &nic->store);
+		ring_write(ring, verdict.position, verdict.count, frame, &nic->store, nic->now_ns);
 		account_delivered(ring, frame, 0);
 		return;
 	case RX_BACKUP:
@@ -67,6 +82,45 @@ static void frame_arrives(struct nic_ring *ring, const struct nic_frame *frame)
 	references_drop(nic, &nic->store);
 }
 
+/* What the machine has made up has numbers of its own. */
+static void number_made_up(const struct nic *nic, struct nic_frame *frame)
+{
+	__u32 header = nic_header_bytes(&nic->settings);
+	__u64 number;
+
+	if (nic->settings.wire == NIC_WIRE_TAP || frame->length < header ||
+	    !generated_number(frame->bytes + header, frame->length - header, &number))
+		return;
+	frame->info.first = (__u32)number;
+	frame->info.end = (__u32)number + 1;
+}
+
+struct nic_frame nic_frame_held(const struct nic *nic, const struct rx_frame *held)
+{
+	struct nic_frame frame = {
+		.length = held->length,
+		.bytes = held->bytes,
+		.arrived_ns = held->arrived_ns,
+	};
+
+	(void)frame_parse(frame.bytes, frame.length, nic->settings.offload != NIC_OFFLOAD_NONE,
+			  &frame.info);
+	number_made_up(nic, &frame);
+	return frame;
+}
+
+/* What is held for a ring that was stopped takes no room from others. */
+static void discard_cached(struct nic_ring *ring)
+{
+	struct rx_frame state;
+
+	while (rx_ring_discard(&ring->state, LOSS_NO_BUFFER, &state)) {
+		struct nic_frame frame = nic_frame_held(ring->nic, &state);
+
+		account_lost(ring, &frame, LOSS_NO_BUFFER, (struct nic_blame){0});
+	}
+}
+
 /* Frames of the cache whose buffers have come. */
 static void release_cached(struct nic_ring *ring)
 {
@@ -75,21 +129,22 @@ static void release_cached(struct nic_ring *ring)
 	bool any = false;
 
 	while (rx_ring_next(&ring->state, &state, &verdict)) {
-		struct nic_frame frame = {
-			.length = state.length,
-			.bytes = state.bytes,
-			.arrived_ns = state.arrived_ns,
-		};
+		struct nic_frame frame = nic_frame_held(ring->nic, &state);
 
-		(void)frame_parse(frame.bytes, frame.length,
-				  ring->nic->settings.offload != NIC_OFFLOAD_NONE, &frame.info);
-		ring_write(ring, verdict.position, verdict.count, &frame, &ring->nic->store);
+		ring_write(ring, verdict.position, verdict.count, &frame, &ring->nic->store,
+			   ring->nic->now_ns);
 		account_delivered(ring, &frame, HOLD_CACHE);
 		any = true;
 	}
 	references_drop(ring->nic, &ring->nic->store);
 	if (any)
 		account_released(ring);
+	/* It waits for buffers: the guest tells when it has posted some, if it has not meanwhile. */
+	if (ring->state.cached.count && !ring->state.paused) {
+		atomic_store(&ring->registers->tail_wanted, true);
+		if (atomic_load(&ring->registers->tail) != ring->state.tail)
+			nic_wake(ring->nic);
+	}
 }
 
 /* What has changed since the last batch: pages that came, buffers that the guest posted. */
@@ -105,7 +160,9 @@ static void ring_catch_up(struct nic_ring *ring, __u64 now_ns)
 	}
 	if (atomic_load_explicit(&ring->registers->tail, memory_order_relaxed) != tail)
 		ring_fetch(ring);
-	if (retry || ring->state.tail != tail)
+	if (ring->halted)
+		discard_cached(ring);
+	else if (retry || ring->state.tail != tail)
 		release_cached(ring);
 }
 
@@ -129,19 +186,6 @@ static void ring_tell_guest(struct nic_ring *ring, __u64 now_ns)
 	doorbell_ring(&ring->registers->interrupt);
 }
 
-/* What the machine has made up has numbers of its own. */
-static void number_made_up(const struct nic *nic, struct nic_frame *frame)
-{
-	__u32 header = nic_header_bytes(&nic->settings);
-	__u64 number;
-
-	if (nic->settings.wire == NIC_WIRE_TAP || frame->length < header ||
-	    !generated_number(frame->bytes + header, frame->length - header, &number))
-		return;
-	frame->info.first = (__u32)number;
-	frame->info.end = (__u32)number + 1;
-}
-
 static void take_off_wire(struct nic *nic, const unsigned char *bytes, __u32 length, __u64 now_ns)
 {
 	struct nic_frame frame = {.bytes = bytes, .length = length, .arrived_ns = now_ns};
@@ -157,6 +201,8 @@ static void take_off_wire(struct nic *nic, const unsigned char *bytes, __u32 len
 	if (inject_fire(nic->injections, INJECT_FRAME_LOSS, nic->index))
 		reason = LOSS_WIRE;
 	ring = &nic->ring[steering_queue(&nic->steering, &frame.info)];
+	if (ring->halted && !reason)
+		reason = LOSS_NO_BUFFER;
 	if (!reason) {
 		frame_arrives(ring, &frame);
 		return;
@@ -169,6 +215,7 @@ static void take_off_wire(struct nic *nic, const unsigned char *bytes, __u32 len
 static void serve(struct nic *nic, const long *lengths, int count, __u64 now_ns)
 {
 	pthread_mutex_lock(&nic->lock);
+	nic->now_ns = monotonic_ns();
 	__atomic_store_n(&nic->kicked, false, __ATOMIC_RELEASE);
 	for (__u32 r = 0; r < nic->queues; r++)
 		ring_catch_up(&nic->ring[r], now_ns);

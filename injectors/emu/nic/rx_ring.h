@@ -124,6 +124,7 @@ struct rx_ring {
 	void *self;
 
 	__u64 tail, head, head_offset;
+	bool unseen; /* by the caller: the guest has posted more, whose descriptors are absent */
 	struct rx_counters counters;
 
 	/* backup */

@@ -1,0 +1,188 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Real TCP through a NIC whose pages leave: what the report says of each lost frame and of each stall against
+# the truth log, what the namespaces themselves count, and what is left when something is killed.
+. "$(dirname "$0")/lib.sh"
+
+port=$((20000 + $$ % 10000))
+
+# job POLICY EVICTIONS [MORE]: into job.ini; a program's command line is found by its port.
+job() {
+	cat >job.ini <<INI
+[machine]
+timeout = 60s
+[tenant vm]
+memory = 8M
+[device net]
+model = nic
+rx_policy = $1
+queue_depth = 64
+[program server]
+side = guest
+role = server
+run = iperf3 -s -p $port
+ready = tcp:$port
+[program load]
+side = wire
+role = load
+run = iperf3 -c {guest} -p $port -t 2 -J
+result = iperf3
+[inject cold]
+action = evict
+rate = 20/s
+what = random
+pages = 1
+kind = major
+times = $2
+start = 300ms
+duration = 20s
+$3
+INI
+}
+
+delays='[inject slow]
+action = delay
+stage = resolve
+delay = 5ms
+duration = 30s'
+
+# run NAME [RECORD OPTION...]: the job under record, its tables in csv, its results in results.csv.
+run() {
+	rm -rf run.flt truth* csv results.csv
+	"$FAULTLINE" record --as-root --emulator "$INJECT" "${@:2}" -o run.flt -- \
+		"$INJECT" run job.ini --csv=results.csv --truth truth >run.out 2>run.err
+	equal "$1: it was recorded" $? 0
+	"$FAULTLINE" report run.flt --csv=csv --raw-time >/dev/null 2>report.err
+	/usr/bin/python3 "$root/tests/reference/compare_frames.py" csv truth >verdict 2>&1
+}
+
+adopt() {
+	local line
+	while IFS= read -r line; do
+		case $line in
+		'ok - '*) ok "$1: ${line#ok - }" ;;
+		'not ok - '*) not_ok "$1: ${line#not ok - }" ;;
+		'    '* | Traceback* | *Error*) echo "$line" ;;
+		esac
+	done <verdict
+	grep -q 'passed' verdict || not_ok "$1: compared" "$(tail -n 3 run.err verdict)"
+}
+
+# sum FILE COLUMN: of all its rows; the first one of `nic`, which has them together.
+sum() {
+	/usr/bin/python3 - "$1" "$2" <<'PY'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+if rows and rows[0].get("side"):
+    rows = [row for row in rows if row["side"] == "all"]
+print(sum(int(row[sys.argv[2]] or 0) for row in rows))
+PY
+}
+
+for policy in pin drop cache backup ooo; do
+	job $policy 13 "$delays"
+	run $policy
+	adopt $policy
+	equal $policy:\ frames\ are\ delivered,\ lost\ or\ held "$(sum results.csv frames)" \
+		$(($(sum results.csv delivered) + $(sum results.csv lost) + $(sum results.csv held_now)))
+	# Exactly equal is what suite tcp and the lab's guests hold: this host may miss a tracepoint now and then.
+	check "$policy: no more retransmits than the namespaces count" \
+		[ "$(sum csv/nic.csv retransmits)" -le "$(sum results.csv retransmits)" ]
+	check "$policy: no more timeouts than they count" \
+		[ "$(sum csv/flows.csv timeouts)" -le "$(sum results.csv timeouts)" ]
+	equal "$policy: lost frames are those of the results" "$(sum csv/drops.csv lost)" "$(sum results.csv lost)"
+	case $policy in
+	drop) check "$policy: frames were lost" test "$(sum results.csv lost_fault)" -gt 0 ;;
+	ooo) ;;
+	*) equal "$policy: none was lost to a fault" "$(sum results.csv lost_fault)" 0 ;;
+	esac
+done
+
+job drop 13 "$delays
+[inject wire]
+action = frame_loss
+probability = 1
+duration = 30s"
+run "with frame_loss"
+adopt "with frame_loss"
+check "with frame_loss: the wire lost some" test "$(sum csv/nic.csv lost_wire)" -gt 0
+equal "with frame_loss: as many as the results say" "$(sum csv/nic.csv lost_wire)" "$(sum results.csv lost_wire)"
+
+# A probe less, and what is told must differ.
+for probe in frames_lost frames_recovered; do
+	job drop 13 "$delays"
+	run "without $probe" --disable-probe "$probe"
+	check "without $probe: the comparison fails, or the report says what is not known" \
+		bash -c "grep -q '^not ok' verdict || grep -qi '$probe' report.err run.err csv/probes.csv"
+done
+
+# What is left, of whatever was killed in the middle.
+left() {
+	pgrep -f -- "-p $port( |\$)" || true
+	lsns -n -t net -o NS
+	ip -o link | cut -d: -f2
+	sysctl -a 2>/dev/null | grep -E '^net\.(ipv4\.tcp_|core\.)' | grep -v _available_
+}
+before=$(left)
+is_as_before() { [ "$(left)" = "$before" ]; }
+is_under_way() { pgrep -f -- "iperf3 -c .* -p $port " >/dev/null; }
+
+job drop 13 ""
+for victim in campaign machine record; do
+	"$FAULTLINE" record --as-root --emulator "$INJECT" -o "$victim.flt" -- \
+		"$INJECT" run job.ini >"$victim.out" 2>&1 &
+	recorder=$!
+	check "SIGKILL of the $victim: it was under way" wait_for 10 is_under_way
+	campaign=$(pgrep -P $recorder -f "$INJECT run" | head -n 1)
+	case $victim in
+	campaign) kill -KILL "$campaign" ;;
+	machine) pkill -KILL -P "$campaign" ;;
+	record) kill -KILL $recorder ;;
+	esac
+	wait $recorder 2>/dev/null
+	check "SIGKILL of the $victim: no process, namespace, interface or setting is left" wait_for 20 is_as_before
+done
+
+# Two at once, of the same names and addresses.
+job drop 13 "$delays"
+sed 's/times = 13/times = 7/' job.ini >other.ini
+# Of another file and registry: a recorder sees whoever is of its own.
+mkdir other
+cp "$INJECT" other
+FAULTLINE_RUN_DIR=$FAULTLINE_RUN_DIR.other other/faultline-inject run other.ini --csv=other.csv --truth other.truth >/dev/null 2>&1 &
+run "beside another"
+wait $!
+adopt "beside another"
+equal "beside another: each has its own evictions" "$(sum results.csv evicted) $(sum other.csv evicted)" "13 7"
+
+# refused NAME WORDS [SED...]: exit code, file and line, and what is accepted.
+refused() {
+	job drop 13 ""
+	sed -i "${@:3}" job.ini
+	"$INJECT" run job.ini >out 2>err
+	[ $? -ne 0 ] && grep -qE "job\.ini:[0-9]+.*($2)" err && ok "refused: $1" ||
+		not_ok "refused: $1" "$(head -n 2 err)"
+}
+refused "mtu" 'mtu.*accepted' -e '/^model/a mtu = 20'
+refused "rx_buffer" 'rx_buffer.*accepted' -e '/^model/a rx_buffer = 1'
+refused "queue_depth" 'queue_depth.*accepted' -e 's/^queue_depth.*/queue_depth = 5/'
+refused "frames too long for the ring" 'queue_depth.*accepted' -e 's/^queue_depth.*/queue_depth = 2/' -e '/^model/a mtu = 9000'
+refused "too many buffers a frame for ooo" 'rx_buffer.*accepted' -e 's/= drop/= ooo/' -e '/^model/a mtu = 9000' -e '/^model/a rx_buffer = 256'
+refused "sysctl not of net" 'net\.' -e '/^model/a sysctl = kernel.panic=1'
+refused "link" 'link.*accepted' -e '/^model/a link = fast'
+refused "a workload on a NIC" 'workload|model' -e '$a [workload w]' -e '$a device = net'
+refused "traffic on a TAP" 'wire=' -e '$a [traffic t]' -e '$a device = net' -e '$a count = 5'
+refused "a policy that is none" 'accepted.*pin.*drop.*cache.*backup.*ooo' -e 's/= drop/= wait/'
+
+# failed_run NAME WORDS [SED...]: what shows only when it runs.
+failed_run() {
+	job drop 13 ""
+	sed -i "${@:3}" job.ini
+	timeout 60 "$INJECT" run job.ini >out 2>err
+	[ $? -ne 0 ] && grep -qiE "$2" err && ok "fails: $1" || not_ok "fails: $1" "$(head -n 2 err out)"
+}
+failed_run "a program that is missing" 'nonesuch' -e 's/^run = iperf3 -s/run = nonesuch -s/'
+failed_run "a server that ends early" 'server' -e 's/^run = iperf3 -s.*/run = true/'
+failed_run "congestion control that is not there" 'nonesuch' -e '/^model/a congestion = nonesuch'
+check "nothing is left in the end" wait_for 20 is_as_before
+finish

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Holds what a report says of lost frames and of stalls against the truth log of the emulated machine.
+
+    compare_frames.py CSVDIR TRUTH
+
+CSVDIR is what `faultline report --csv=CSVDIR --raw-time` wrote of a machine with one NIC; TRUTH its log
+(docs/truth-log.md), which has each frame by itself. Every lost frame is in the runs of its flow, ring, reason
+and fault, and none is invented; a stall is computed again byte by byte of the sequence space. Prints
+"ok - ..."/"not ok - ..." lines and the plain closing line.
+"""
+import collections
+import csv
+import json
+import sys
+
+REASONS = {1: "fault", 2: "no_buffer", 3: "cache_full", 4: "backup_full", 5: "before_nic", 6: "wire",
+           7: "overlong"}
+FAULT = 1
+passed = failed = 0
+
+
+def result(name, problems):
+    global passed, failed
+    passed, failed = passed + (not problems), failed + bool(problems)
+    print(f"ok - {name}" if not problems else f"not ok - {name}: {len(problems)} problems")
+    for problem in problems[:8]:
+        print(f"    {problem}")
+
+
+def table(name):
+    with open(f"{sys.argv[1]}/{name}.csv", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def dotted(address):
+    return ".".join(str(address >> shift & 255) for shift in (24, 16, 8, 0))
+
+
+def flow_name(record):
+    addresses, ports = record["address"], record["value"]
+    return (f"{dotted(addresses >> 32)}:{ports >> 32} > "
+            f"{dotted(addresses & 0xffffffff)}:{ports >> 16 & 0xffff}")
+
+
+class Frame:
+    def __init__(self, record, flows):
+        self.time, self.queue, self.bytes = record["time_ns"], record["queue"], record["length"]
+        self.flow, self.lost = flows[record["group"]], record["what"] == "frame_lost"
+        self.reason, self.fault = record["code"], record["fault"]
+        self.first, self.end = record["address"] >> 32, record["address"] & 0xffffffff
+
+    def sequence(self):
+        """Every byte that it carries; it wraps where the numbers do."""
+        count = self.end - self.first & 0xffffffff
+        return ((self.first + i) & 0xffffffff for i in range(count))
+
+
+def read_truth():
+    flows, frames, detected, times = {}, [], {}, {}
+    with open(sys.argv[2]) as file:
+        for line in file:
+            record = json.loads(line)
+            if record["what"] == "flow":
+                flows[record["group"]] = flow_name(record)
+            elif record["what"] in ("frame", "frame_lost"):
+                frames.append(Frame(record, flows))
+            elif record["what"] == "detect":
+                detected[record["fault"]] = record["group"], record["address"]
+            elif record["what"] == "resume":
+                times[record["fault"]] = record["time_ns"]
+    return frames, detected, times
+
+
+def instances(detected):
+    """The number that the reconstruction has for each fault of the log."""
+    rows, found = collections.defaultdict(list), {}
+    for row in table("faults"):
+        rows[int(row["group"]), int(row["address"], 16)].append(int(row["instance"]))
+    for where in rows.values():
+        where.sort(reverse=True)
+    for fault in sorted(detected):
+        if rows[detected[fault]]:
+            found[fault] = rows[detected[fault]].pop()
+    return found
+
+
+def truth_runs(frames, instance):
+    runs = collections.defaultdict(lambda: [0, 0, set()])
+    for frame in frames:
+        if not frame.lost:
+            continue
+        number = instance.get(frame.fault) if frame.reason == FAULT else None
+        run = runs[frame.flow, frame.queue, REASONS[frame.reason], number]
+        run[0] += 1
+        run[1] += frame.bytes
+        run[2].update(frame.sequence())
+    return runs
+
+
+def told_runs():
+    runs = collections.defaultdict(lambda: [0, 0, set()])
+    for row in table("drops"):
+        number = int(row["instance"]) if row["instance"] else None
+        run = runs[row["flow"], int(row["queue"]), row["reason"], number]
+        run[0] += int(row["lost"])
+        run[1] += int(row["lost_size_bytes"])
+        first, end = int(row["first_sequence"]), int(row["end_sequence"])
+        run[2].update((first + i) & 0xffffffff for i in range(end - first & 0xffffffff))
+    return runs
+
+
+def compare_runs(frames, instance):
+    truth, told = truth_runs(frames, instance), told_runs()
+    lost = sum(run[0] for run in truth.values())
+    result(f"each of {lost} lost frames is in the runs of its flow, ring, reason and fault", [
+        f"{key}: frames, bytes {truth[key][:2]}, told {told[key][:2]}"
+        for key in truth.keys() | told.keys() if truth[key][:2] != told[key][:2]])
+    result("runs are of the sequence numbers that were lost", [
+        f"{key}: {len(truth[key][2] ^ told[key][2])} bytes differ"
+        for key in truth.keys() | told.keys() if truth[key][2] != told[key][2]])
+
+
+def compare_faults(frames, detected, resumed):
+    problems = []
+    for frame in frames:
+        if not frame.lost or frame.reason != FAULT:
+            continue
+        if frame.fault not in detected:
+            problems.append(f"at {frame.time}: of a fault that never was: {frame.fault}")
+        elif resumed.get(frame.fault, frame.time) < frame.time:
+            problems.append(f"at {frame.time}: fault {frame.fault} was over")
+    result("no fault is blamed that was not open", problems)
+
+
+class Stall:
+    def __init__(self, frame):
+        self.start, self.lost, self.reasons = frame.time, 0, collections.Counter()
+        self.faults, self.state = set(), "open"
+
+
+def brute_force(frames):
+    """From a flow's first lost byte until each that was lost since has been delivered."""
+    missing, stalls = collections.defaultdict(set), collections.defaultdict(list)
+    for frame in frames:
+        gone, of = missing[frame.flow], stalls[frame.flow]
+        if not frame.lost and not gone:
+            continue
+        bytes_ = set(frame.sequence())
+        if frame.lost and bytes_:
+            if not gone:
+                of.append(Stall(frame))
+            gone |= bytes_
+            of[-1].lost += 1
+            of[-1].reasons[REASONS[frame.reason]] += 1
+            if frame.reason == FAULT:
+                of[-1].faults.add(frame.fault)
+        elif not frame.lost:
+            gone -= bytes_
+            if not gone:
+                of[-1].state = "recovered"
+    return stalls
+
+
+def compare_stalls(frames):
+    told = collections.defaultdict(list)
+    for row in table("stalls"):
+        told[row["flow"]].append(row)
+    truth, problems, count = brute_force(frames), [], 0
+    for flow in truth.keys() | told.keys():
+        rows = sorted(told[flow], key=lambda row: int(row["start_ns"]))
+        count += len(truth[flow])
+        if len(rows) != len(truth[flow]):
+            problems.append(f"{flow}: {len(truth[flow])} stalls, {len(rows)} told")
+        for stall, row in zip(truth[flow], rows):
+            expected = [stall.lost, stall.state, len(stall.faults)] + [
+                stall.reasons[reason] for reason in REASONS.values()]
+            got = [int(row["lost"]), row["state"], int(row["faults"])] + [
+                int(row[f"lost_{reason}"]) for reason in REASONS.values()]
+            if got != expected:
+                problems.append(f"{flow} at {stall.start}: {expected}, told {got}")
+            if int(row["start_ns"]) > stall.start:
+                problems.append(f"{flow} at {stall.start}: told to begin later, at {row['start_ns']}")
+    result(f"stalls are what the log gives byte by byte ({count})", problems)
+
+
+def main():
+    frames, detected, resumed = read_truth()
+    compare_runs(frames, instances(detected))
+    compare_faults(frames, detected, resumed)
+    compare_stalls(frames)
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

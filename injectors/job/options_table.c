@@ -58,7 +58,8 @@ static struct option_row *add_rows(const struct option_row *from, size_t count)
 
 	if (count > ROWS_MAX - table.row_count)
 		abort(); /* ROWS_MAX is too small for what was added to the program */
-	memcpy(first, from, count * sizeof(*from));
+	if (count)
+		memcpy(first, from, count * sizeof(*from));
 	table.row_count += count;
 	return first;
 }

@@ -202,6 +202,28 @@ static int check_evictions(const struct plan_builder *b, const struct job_inject
 		      *models ? ", or devices with model=" : "", models);
 }
 
+static bool takes_frame_loss(const struct device_class *class)
+{
+	return class->has_frames;
+}
+
+static int check_frame_loss(const struct plan_builder *b, const struct job_injection *injection,
+			    __u32 device)
+{
+	const struct device_class *class = b->plan->machine.devices[device].class;
+	char models[256], full[PLAN_DEVICE_NAME];
+
+	if (injection->kind != INJECTION_FRAME_LOSS || class->has_frames)
+		return 0;
+	device_classes_text(takes_frame_loss, " or ", models, sizeof(models));
+	return failed(
+		-EBADMSG,
+		"%s: [inject %s] action=frame_loss on %s, which has model=%s; accepted: devices "
+		"with model=%s",
+		injection->where, injection->name, plan_device_name(b, device, full, sizeof(full)),
+		class->name, models);
+}
+
 static int expand_injection(struct plan_builder *b, const struct job_injection *injection, __u32 id)
 {
 	__u32 devices = b->plan->machine.device_count;
@@ -213,7 +235,7 @@ static int expand_injection(struct plan_builder *b, const struct job_injection *
 		if (!plan_device_fits(b, injection->device, d))
 			continue;
 		matched++;
-		err = check_evictions(b, injection, d);
+		err = check_evictions(b, injection, d) ?: check_frame_loss(b, injection, d);
 	}
 	if (err)
 		return err;

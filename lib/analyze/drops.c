@@ -94,7 +94,7 @@ static __u64 of_fault(const struct event *e, __u32 number)
 	COLUMN(duration, none, DURATION, 8, WIDE, row->time_ns - frames_since(row))           \
 	COLUMN(device, none, TEXT, 8, SHOWN, session_device_name(context, row->device, text)) \
 	COLUMN(queue, none, COUNT, 5, WIDE, count_if(row->queue != QUEUE_NONE, row->queue))   \
-	COLUMN(flow, none, TEXT, 33, SHOWN, session_flow_text(context, row->tid, text))       \
+	COLUMN(flow, none, TEXT, 32, SHOWN, session_flow_text(context, row->tid, text))       \
 	COLUMN(reason, none, TEXT, 11, SHOWN, frames_reason_name(frames_reason(row)))         \
 	COLUMN(pasid, none, COUNT, 7, WIDE,                                                   \
 	       row->pasid == PASID_NONE ? CELL_NONE : of_fault(row, row->pasid))              \

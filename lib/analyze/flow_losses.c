@@ -178,7 +178,7 @@ struct flow_row {
 	COLUMN(lost_size, bytes, BYTES, 10, WIDE, row->flow->bytes)                              \
 	FRAMES_LOST_COLUMNS(COLUMN, row->flow->lost)                                             \
 	COLUMN(retransmits, none, COUNT, 6, SHOWN, row->flow->resent.segments)                   \
-	COLUMN(timeouts, none, COUNT, 5, SHOWN, row->flow->resent.timeouts)                      \
+	COLUMN(timeouts, none, COUNT, 8, WIDE, row->flow->resent.timeouts)                       \
 	COLUMN(probes, none, COUNT, 6, WIDE, row->flow->resent.probes)                           \
 	COLUMN(fast, none, COUNT, 6, WIDE, row->flow->resent.fast)                               \
 	COLUMN(slow_start, none, COUNT, 10, WIDE, row->flow->resent.slow_start)                  \

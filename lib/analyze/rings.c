@@ -6,6 +6,7 @@
 #include "lib/analyze/frames.h"
 #include "lib/analyze/rings_private.h"
 #include "lib/analyze/session.h"
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
 static struct ring_account *ring_make(struct rings *r, const struct event *e, enum ring_side side)
@@ -155,8 +156,10 @@ static void add_to_round(struct rings *r, struct ring_account *ring, const struc
 {
 	struct rings_device *device = slots_find(&r->devices, ring->key.device);
 
-	if (!device->round || ring->round == device->round) {
-		round_end(r, ring->key.device, device);
+	if (!device->round || device->over || ring->round == device->round) {
+		if (!device->over)
+			round_end(r, ring->key.device, device);
+		device->over = false;
 		device->sum = (struct ring_window){0};
 		device->before_ns = device->began_ns;
 		device->began_ns = more->to_ns;
@@ -278,17 +281,35 @@ static int rings_on_events(void *self, const struct event *events, size_t count)
 	return 0;
 }
 
-static int rings_on_end(void *self, __u64 end_ns)
+/* Ends rounds that began so long before: their machine has ended, or tells no more. */
+static void end_rounds(struct rings *r, __u64 now_ns, __u64 age_ns)
 {
-	struct rings *r = self;
-
-	(void)end_ns;
 	for (__u32 h = 0; h < r->devices.end; h = slots_next(&r->devices, h)) {
 		struct rings_device *device = slots_find(&r->devices, h);
 
-		if (device && device->round)
-			round_end(r, h, device);
+		if (!device || !device->round || device->over || device->began_ns + age_ns > now_ns)
+			continue;
+		round_end(r, h, device);
+		device->over = true;
 	}
+}
+
+static int rings_on_aggregate(void *self, const struct aggregate_frame *frame)
+{
+	end_rounds(self, frame->window * AGGREGATE_WINDOW_NS, NSEC_PER_SEC);
+	return 0;
+}
+
+static int rings_on_tick(void *self, __u64 now_ns)
+{
+	end_rounds(self, now_ns, NSEC_PER_SEC);
+	return 0;
+}
+
+static int rings_on_end(void *self, __u64 end_ns)
+{
+	(void)end_ns;
+	end_rounds(self, UINT64_MAX, 0);
 	return 0;
 }
 
@@ -304,7 +325,10 @@ int rings_create(struct rings **rings, const struct session *session)
 
 struct stream rings_stream(struct rings *r)
 {
-	static const struct stream_ops ops = {.events = rings_on_events, .end = rings_on_end};
+	static const struct stream_ops ops = {.events = rings_on_events,
+					      .aggregate = rings_on_aggregate,
+					      .tick = rings_on_tick,
+					      .end = rings_on_end};
 
 	return (struct stream){&ops, r};
 }

@@ -35,6 +35,7 @@ struct rings_device {
 	struct ring_totals totals;
 	__u64 rings;
 	__u64 round, before_ns, began_ns; /* this round's, and the one's before */
+	bool over;			  /* this round is: nobody has told for long */
 	struct ring_window sum;		  /* of this round */
 	struct ring_window window;
 	struct throughput throughput;

@@ -270,7 +270,7 @@ static void take_until(struct slo *slo, struct device_slo *d, __u64 now_ns)
 	d->told_ns = UINT64_MAX;
 }
 
-static void tell_violation(struct slo *slo, __u32 device, const struct told_frames *told)
+static void tell_later(struct slo *slo, __u32 device, const struct told_frames *told)
 {
 	struct device_slo *d = slo_find(slo, device);
 	struct told_frames *slot;
@@ -302,15 +302,15 @@ static bool wants_frames(const struct slo *slo, __u32 device)
 static void slo_on_round(void *self, __u32 device, const struct ring_window *window)
 {
 	if (wants_frames(self, device))
-		tell_violation(self, device,
-			       &(struct told_frames){.what = TOLD_ROUND, .window = *window});
+		tell_later(self, device,
+			   &(struct told_frames){.what = TOLD_ROUND, .window = *window});
 }
 
 static void slo_on_window(void *self, __u32 device, const struct ring_window *window)
 {
 	if (wants_frames(self, device))
-		tell_violation(self, device,
-			       &(struct told_frames){.what = TOLD_WINDOW, .window = *window});
+		tell_later(self, device,
+			   &(struct told_frames){.what = TOLD_WINDOW, .window = *window});
 }
 
 /* What it lost, if that will be asked: it may be forgotten before it is judged. */
@@ -354,7 +354,7 @@ static void slo_on_stall(void *self, const struct stall *stall)
 	if (!wants_frames(slo, stall->device))
 		return;
 	told = told_stall(slo_find(slo, stall->device), stall, stall->to_ns);
-	tell_violation(slo, stall->device, &told);
+	tell_later(slo, stall->device, &told);
 }
 
 int slo_watch_frames(struct slo *slo, struct rings *rings, struct stalls *stalls)
@@ -426,14 +426,14 @@ void slo_frames_end(struct slo *slo, struct device_slo *d, __u64 now_ns)
 	memory_expire(&d->faults, slo_wanted_since(d, now_ns));
 }
 
-struct stall_ending {
+struct stream_end {
 	struct slo *slo;
 	__u64 end_ns;
 };
 
 static void take_open_stalls(void *argument, const struct stall *stall)
 {
-	const struct stall_ending *ending = argument;
+	const struct stream_end *ending = argument;
 	struct device_slo *d = slo_find(ending->slo, stall->device);
 	struct told_frames told;
 
@@ -447,7 +447,7 @@ static void take_open_stalls(void *argument, const struct stall *stall)
 
 void slo_frames_end_all(struct slo *slo, __u64 end_ns)
 {
-	struct stall_ending ending = {slo, end_ns};
+	struct stream_end ending = {slo, end_ns};
 
 	if (!slo->stalls)
 		return;

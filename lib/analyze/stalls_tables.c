@@ -173,7 +173,7 @@ struct stall_row {
 	COLUMN(fast, none, COUNT, 5, WIDE, row->stall->fast)                                    \
 	COLUMN(slow_start, none, COUNT, 10, WIDE, row->stall->slow_start)                       \
 	COLUMN(synacks, none, COUNT, 7, WIDE, row->stall->synacks)                              \
-	COLUMN(timeout, none, DURATION, 7, SHOWN,                                               \
+	COLUMN(timeout, none, DURATION, 7, WIDE,                                                \
 	       count_if(row->stall->timeouts, row->stall->timeout_ns))
 TABLE(stalls, "Stalls", STALLS, struct stall_row, struct session)
 

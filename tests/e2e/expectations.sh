@@ -158,6 +158,18 @@ broken sensitivity-block heavy_faults_cost --set reader.rate=100/s --set reader.
 broken sensitivity-block "paused_is_linear paused_is_rate_times_latency throughput_follows" \
 	--set slow.enabled=no --set sweep.rate="cold.rate: 5/s, 10/s, 20/s, 40/s" \
 	--set sweep.latency="slow.delay: 1ms, 5ms, 10ms" --set reader.duration=1s
+# A failed response costs a NIC no I/O, it disables its page requests. Lost frames are in no sum without them.
+broken pause-or-skip "drop_loses a_full_cache_loses_others_frames pausing_and_storing_hold" --set cold.enabled=no
+broken pause-or-skip a_cache_with_room_does_not --set "sweep.baseline=net.rx_policy=cache, net.cache_bytes=32K"
+broken pause-or-skip backup_loses_none --set net.backup_entries=1 --set cold.rate=100/s
+broken pause-or-skip the_next_buffer_loses_none --set net.queue_depth=16
+broken pause-or-skip every_frame_is_somewhere 's/delivered + lost + held_now/delivered + held_now/'
+broken pause-or-skip nothing_broken "+$failure"
+broken vpri-many-nics "serial_grows affined_is_faster" --set cold.rate=1/s --set cold.arrival=random
+broken vpri-many-nics affined_stays_flat computed.so
+broken vpri-many-nics tenants_at_home unbound.so
+broken vpri-many-nics no_frame_is_lost --set net.rx_policy=drop
+broken vpri-many-nics nothing_broken "+$failure"
 
 for job in "$root"/injectors/jobs/*.ini; do
 	name=$(basename "$job" .ini)

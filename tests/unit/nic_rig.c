@@ -173,7 +173,8 @@ void nic_rig_run(struct nic_rig *rig, size_t chunk)
 	}
 	end = rig->end_ns ? NIC_START + rig->end_ns : rig->events[rig->count - 1].time_ns;
 	assert_int_equal(to.ops->tick(to.self, end), 0);
-	assert_int_equal(to.ops->end(to.self, end), 0);
+	if (!rig->goes_on)
+		assert_int_equal(to.ops->end(to.self, end), 0);
 }
 
 size_t nic_rig_rows(struct nic_rig *rig, analyzer_write *write)

@@ -27,6 +27,7 @@ struct nic_rig {
 	struct event *events;
 	size_t count, room;
 	__u64 end_ns; /* 0: of the newest event */
+	bool goes_on; /* the stream does not end */
 	struct analysis *analysis;
 	struct rows rows;
 };

@@ -315,6 +315,9 @@ static void evictions_take_what_a_driver_can_name(void **state)
 		       "what=random, ring, all, or devices with model=block or accel");
 	assert_refused(NIC CLIENT EVICT "what = ring\nside = bth\n",
 		       "side=bth: accepted: rx, tx, both; did you mean both?");
+	assert_refused(DISK LOAD "[inject x]\naction = frame_loss\nduration = 1s\n",
+		       "[inject x] action=frame_loss on tenant/disk, which has model=block; "
+		       "accepted: devices with model=nic");
 	assert_int_equal(build(&b, NIC CLIENT EVICT "what = ring\n"), 0);
 	assert_int_equal(b.plan.injections[0].job->what, EVICT_RING);
 	assert_int_equal(b.plan.injections[0].job->sides, RING_SIDE(RING_RX));

@@ -260,8 +260,8 @@ static void programs_read_plain_names(void **state)
 	verb_run_free(&run);
 	run = run_on("slo %s -c %s --csv=- --table violations");
 	assert_int_equal(count(run.out, ",map,"), 1);
-	assert_int_equal(count(run.out, ",merged "), 1);
-	assert_int_equal(count(run.out, "%),3 "), 1);
+	assert_int_equal(count(run.out, ",merged,"), 1);
+	assert_int_equal(count(run.out, "%),3,"), 1);
 	verb_run_free(&run);
 }
 

@@ -427,6 +427,39 @@ static void a_live_view_says_that_it_holds_again(void **state)
 	}
 }
 
+/* A machine that has ended tells no more: what it told last counts, long before the stream ends. */
+static void what_was_told_last_is_in_time(void **state)
+{
+	const struct aggregate_frame seconds[] = {
+		{.window = 1002}, {.window = 1008}, {.window = 1030}};
+	/* Of a ring that missed the last round. */
+	const struct event again[] = {
+		told_ring(2500 * MS, 1, RING_RX, 5, 5000, 0),
+		told_lost(2600 * MS, 2600 * MS, FLOW_UDP, 0, 0, 1, LOSS_WIRE, 0),
+	};
+	struct stream to;
+	struct nic_rig rig;
+
+	begin(&rig, (struct slo_objective){.has_loss = true});
+	add_rings(&rig, (const __u64[]){0, 7, 7, 7, 7, 7}, 6);
+	rig.count--;
+	nic_rig_add(&rig, told_lost(500 * MS, 500 * MS, FLOW_UDP, 0, 0, 1, LOSS_WIRE, 0));
+	rig.goes_on = true;
+	nic_rig_run(&rig, 0);
+	to = analysis_stream(rig.analysis);
+	for (size_t i = 0; i < COUNT(seconds); i++) {
+		assert_int_equal(to.ops->aggregate(to.self, &seconds[i]), 0);
+		if (!i)
+			assert_int_equal(stream_events(to, again, COUNT(again)), 0);
+	}
+	assert_int_equal(violation(&rig, 0)->frames, 36);
+	assert_int_equal(violation(&rig, 1)->frames, 6);
+	assert_int_equal(to.ops->end(to.self, NIC_START + 31 * SECOND), 0);
+	assert_int_equal(slo_violations(rig.analysis->slo), 2);
+	assert_int_equal(floor_of(rig.analysis), 0);
+	nic_rig_end(&rig);
+}
+
 /* More runs than are kept: what is known is a floor, and says so. */
 static void causes_that_were_not_kept_are_floors(void **state)
 {
@@ -468,6 +501,7 @@ int main(void)
 		cmocka_unit_test(every_stall_is_judged),
 		cmocka_unit_test(what_has_no_ring_is_not_measured),
 		cmocka_unit_test(a_live_view_says_that_it_holds_again),
+		cmocka_unit_test(what_was_told_last_is_in_time),
 		cmocka_unit_test(causes_that_were_not_kept_are_floors),
 	};
 

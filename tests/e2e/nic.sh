@@ -85,11 +85,6 @@ for policy in pin drop cache backup ooo; do
 	adopt $policy
 	equal $policy:\ frames\ are\ delivered,\ lost\ or\ held "$(sum results.csv frames)" \
 		$(($(sum results.csv delivered) + $(sum results.csv lost) + $(sum results.csv held_now)))
-	# Exactly equal is what suite tcp and the lab's guests hold: this host may miss a tracepoint now and then.
-	check "$policy: no more retransmits than the namespaces count" \
-		[ "$(sum csv/nic.csv retransmits)" -le "$(sum results.csv retransmits)" ]
-	check "$policy: no more timeouts than they count" \
-		[ "$(sum csv/flows.csv timeouts)" -le "$(sum results.csv timeouts)" ]
 	equal "$policy: lost frames are those of the results" "$(sum csv/drops.csv lost)" "$(sum results.csv lost)"
 	case $policy in
 	drop) check "$policy: frames were lost" test "$(sum results.csv lost_fault)" -gt 0 ;;

@@ -27,8 +27,9 @@
 #define NIC_ACCOUNT_NS	(100 * NSEC_PER_MSEC) /* EVENT_RING_STATE */
 #define NIC_RETRY_NS \
 	NSEC_PER_MSEC /* where a page request was refused, nothing tells when to try again */
-#define NIC_PREFAULT_MAX 63
-#define NIC_NO_GROUP	 0xffff
+#define NIC_RETRY_DOUBLINGS 8
+#define NIC_PREFAULT_MAX    63
+#define NIC_NO_GROUP	    0xffff
 
 /* References on buffers between presence and writing. */
 struct nic_store {
@@ -60,6 +61,8 @@ struct nic_ring {
 	bool halted;
 	bool retry;			/* something absent may be present now */
 	__u64 retry_ns;			/* try again then; 0: somebody will tell */
+	__u64 ask_ns;			/* no page is asked for before */
+	unsigned int unanswered;	/* requests that came to nothing, since one did not */
 	__u64 first_absent;		/* of the frame that is being placed; 0: none */
 	__u64 descriptor_page;		/* what the newest fetch of descriptors found absent */
 	__u64 absent_page;		/* the page that the newest frame found absent */

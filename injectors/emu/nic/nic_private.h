@@ -59,6 +59,7 @@ struct nic_ring {
 	struct nic *nic;
 	__u16 index;
 	bool halted;
+	const char *why;		/* it is: one of halt_* */
 	bool retry;			/* something absent may be present now */
 	__u64 retry_ns;			/* try again then; 0: somebody will tell */
 	__u64 ask_ns;			/* no page is asked for before */
@@ -98,6 +99,7 @@ struct nic {
 	struct engine *engine;
 	struct wire *wire;
 	struct machine *machine;
+	const char *name;
 	__u32 index, queues, depth;
 	__u32 frame_bytes;
 	__u64 iova_offset;
@@ -147,6 +149,8 @@ extern const struct device_driver nic_driver;
 extern const struct device_class nic_class;
 
 /* buffers.c: a ring's way to guest memory */
+/* Why a ring is stopped, and what its guest is told. */
+extern const char halt_tail[], halt_descriptor[], halt_address[], halt_scattered[];
 /* Reads what the guest has posted since, as far as the descriptors' pages are there. */
 void ring_fetch(struct nic_ring *ring);
 /* May the buffer of this position be written now? References are in nic->store (or the provider's); else its

@@ -198,6 +198,8 @@ void account_held(struct nic_ring *ring, const struct nic_frame *frame, enum hol
 void account_delivered(struct nic_ring *ring, const struct nic_frame *frame, enum hold_place held);
 /* The request of these groups is answered: what it cost is told before its faults resume. */
 void account_fault_over(struct nic *nic, __u16 group);
+/* Held frames were resolved: the guest sees so many descriptors more. */
+void account_head(const struct nic_ring *ring, __u32 descriptors);
 /* Held frames have been delivered, so many as could be now. */
 void account_released(struct nic_ring *ring);
 void account_tell(struct nic *nic, __u64 now_ns);

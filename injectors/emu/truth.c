@@ -245,6 +245,8 @@ static const char *what_name(unsigned int what)
 		[TRUTH_FRAME] = "frame",
 		[TRUTH_FRAME_LOST] = "frame_lost",
 		[TRUTH_FRAME_HELD] = "frame_held",
+		[TRUTH_HEAD_ADVANCED] = "head_advanced",
+		[TRUTH_RING_STATE] = "ring_state",
 	};
 
 	return what < sizeof(names) / sizeof(names[0]) ? names[what] : "unknown";

@@ -66,6 +66,10 @@ enum truth_what {
 	TRUTH_FRAME, /* delivered: the guest sees it; value: ns since it arrived */
 	TRUTH_FRAME_LOST, /* code: enum loss_reason; fault: the page request's, of LOSS_FAULT */
 	TRUTH_FRAME_HELD, /* begins to wait; code: enum hold_place */
+	/* Of a receive ring whose held frames came; value: descriptors that its guest sees more, length:
+	 * those behind them that it does not */
+	TRUTH_HEAD_ADVANCED,
+	TRUTH_RING_STATE, /* its counters were told; value: frames, length: bytes; code: enum ring_side */
 };
 
 /* `fault` is a machine-wide id that never repeats: the test's key, which no probe carries. */

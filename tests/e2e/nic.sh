@@ -111,6 +111,14 @@ for probe in frames_lost frames_recovered; do
 		bash -c "grep -q '^not ok' verdict || grep -qi '$probe' report.err run.err csv/probes.csv"
 done
 
+# These are counted: one that the machine itself does not have is missed.
+for probe in frames_held head_advanced ring_state; do
+	python3 "$root/tests/reference/delete_probe.py" "$INJECT" "$probe" "$scratch/mutant"
+	job backup 13 "$delays"
+	INJECT=$scratch/mutant run "without $probe in the machine"
+	check "without $probe in the machine: noticed" grep -q '^not ok - each of' verdict
+done
+
 # What is left, of whatever was killed in the middle.
 left() {
 	pgrep -f -- "-p $port( |\$)" || true

@@ -6,7 +6,7 @@
 
 CSVDIR is what `faultline report --csv=CSVDIR --raw-time` wrote of a machine with one NIC; TRUTH its log
 (docs/truth-log.md), which has each frame by itself. Every lost frame is in the runs of its flow, ring, reason
-and fault, and none is invented; a stall is computed again byte by byte of the sequence space. Prints
+and fault, and none is invented; held frames, heads that move and reports of rings are as many; a stall is computed again byte by byte of the sequence space. Prints
 "ok - ..."/"not ok - ..." lines and the plain closing line.
 """
 import collections
@@ -47,7 +47,7 @@ class Frame:
     def __init__(self, record, flows):
         self.time, self.queue, self.bytes = record["time_ns"], record["queue"], record["length"]
         self.flow, self.lost = flows[record["group"]], record["what"] == "frame_lost"
-        self.reason, self.fault = record["code"], record["fault"]
+        self.reason, self.fault, self.waited = record["code"], record["fault"], record["value"]
         self.first, self.end = record["address"] >> 32, record["address"] & 0xffffffff
 
     def sequence(self):
@@ -57,7 +57,7 @@ class Frame:
 
 
 def read_truth():
-    flows, frames, detected, times = {}, [], {}, {}
+    flows, frames, detected, times, rings = {}, [], {}, {}, collections.Counter()
     with open(sys.argv[2]) as file:
         for line in file:
             record = json.loads(line)
@@ -69,7 +69,9 @@ def read_truth():
                 detected[record["fault"]] = record["group"], record["address"]
             elif record["what"] == "resume":
                 times[record["fault"]] = record["time_ns"]
-    return frames, detected, times
+            elif record["what"] in ("head_advanced", "ring_state"):
+                rings[record["what"], record["queue"]] += 1
+    return frames, detected, times, rings
 
 
 def instances(detected):
@@ -133,6 +135,26 @@ def compare_faults(frames, detected, resumed):
     result("no fault is blamed that was not open", problems)
 
 
+def compare_rings(frames, rings):
+    """Each held frame that was delivered, each move of a head behind one, each report of a ring's counters."""
+    told = {int(row["queue"]): row for row in table("nic") if row["side"] == "rx"}
+    events = {row["kind"]: int(row["events"]) for row in table("events")}
+    held = collections.Counter(frame.queue for frame in frames if not frame.lost and frame.waited)
+    result(f"each of {sum(held.values())} frames that had to wait is told of its ring", [
+        f"ring {queue}: {held[queue]}, told {row['held']}"
+        for queue, row in told.items() if held[queue] != int(row["held"])])
+    heads = sum(count for (what, _), count in rings.items() if what == "head_advanced")
+    result(f"each of {heads} moves of a head is told of its ring", [
+        f"ring {queue}: {rings['head_advanced', queue]}, told {row['heads']}"
+        for queue, row in told.items() if rings["head_advanced", queue] != int(row["heads"])] + [
+        f"{heads}, told {events.get('ring head advanced', 0)}"
+        for _ in [0] if heads != events.get("ring head advanced", 0)])
+    states = sum(count for (what, _), count in rings.items() if what == "ring_state")
+    result(f"each of {states} reports of a ring's counters is told", [
+        f"{states}, told {events.get('ring state', 0)}"
+        for _ in [0] if states != events.get("ring state", 0) or not states])
+
+
 class Stall:
     def __init__(self, frame):
         self.start, self.lost, self.reasons = frame.time, 0, collections.Counter()
@@ -185,9 +207,10 @@ def compare_stalls(frames):
 
 
 def main():
-    frames, detected, resumed = read_truth()
+    frames, detected, resumed, rings = read_truth()
     compare_runs(frames, instances(detected))
     compare_faults(frames, detected, resumed)
+    compare_rings(frames, rings)
     compare_stalls(frames)
     print(f"{passed} passed, {failed} failed, 0 skipped")
     return 1 if failed else 0

@@ -24,6 +24,7 @@ struct nic_plan {
 	__u32 pages; /* random ones at once */
 	unsigned int sides;
 	__u64 pause_ns; /* between evictions */
+	__u32 rounds;	/* of evictions, 0: as long as it runs */
 	struct injection injections[4];
 	__u32 injection_count;
 	__u64 stop_after_ns; /* the machine is stopped then, whatever it is at; 0: once all have arrived */

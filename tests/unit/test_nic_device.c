@@ -178,6 +178,7 @@ static void nothing_hangs(const char *what, enum inject_point point, __u32 proba
 		/* Fewer pages leave than come back. */
 		nic_plan.sides = 0;
 		nic_plan.pause_ns = 10 * NSEC_PER_MSEC;
+		nic_plan.rounds = 20;
 		nic_plan.evict = true;
 		nic_plan_inject(point, probability, delay_ns);
 		run_promised(what);
@@ -192,6 +193,21 @@ static void injections_lose_what_the_policy_says(void **state)
 	nothing_hangs("failure", INJECT_RESPONSE_FAILURE, 50, 0);
 	nothing_hangs("duplicate", INJECT_DUPLICATE, 50, 0);
 	nothing_hangs("late response", INJECT_RESPOND, 20, 12 * NSEC_PER_MSEC);
+}
+
+/* Most answers come after the device has given up, and with them the next ones: it asks ever more seldom, or each
+ * of its requests would find those of before still being served. */
+static void late_answers_do_not_gather(void **state)
+{
+	(void)state;
+	nic_plan_begin(RX_POLICY_cache, 1009);
+	nic_plan.device.response_timeout_ns = 5 * NSEC_PER_MSEC;
+	nic_plan.sides = 0;
+	nic_plan.pause_ns = 10 * NSEC_PER_MSEC;
+	nic_plan.rounds = 20;
+	nic_plan.evict = true;
+	nic_plan_inject(INJECT_RESPOND, 40, 12 * NSEC_PER_MSEC);
+	run_promised("mostly late");
 }
 
 static void frames_lost_on_the_wire_are_its_own(void **state)
@@ -229,20 +245,24 @@ static void it_stops_in_the_middle(void **state)
 	}
 }
 
-/* As fast as they come: 100,000 in a check, FAULTLINE_FRAMES else. */
+/* As fast as they come, FAULTLINE_FRAMES of them: a million is `FAULTLINE_FRAMES=1000000`. Else so many that the backup
+ * ring has room for all, however late a busy machine is. */
 static void many_frames(void **state)
 {
 	const char *wanted = getenv("FAULTLINE_FRAMES");
 
 	(void)state;
-	nic_plan_begin(RX_POLICY_backup, wanted ? strtoull(wanted, NULL, 10) : 100000);
-	nic_plan.traffic.rate = 100000;
-	nic_plan.nic->backup_entries = 65536;
-	nic_plan.nic->bitmap_entries = 65536;
-	nic_plan.device.queue_depth = 256;
-	nic_plan.evict = true;
-	nic_plan.pause_ns = 5 * NSEC_PER_MSEC;
-	run_promised("many frames");
+	EACH_POLICY(policy)
+	{
+		nic_plan_begin(policy, wanted ? strtoull(wanted, NULL, 10) : RX_BITMAP_BITS_MAX);
+		nic_plan.traffic.rate = 100000;
+		nic_plan.nic->backup_entries = RX_BITMAP_BITS_MAX;
+		nic_plan.nic->bitmap_entries = RX_BITMAP_BITS_MAX;
+		nic_plan.device.queue_depth = 256;
+		nic_plan.evict = true;
+		nic_plan.pause_ns = 5 * NSEC_PER_MSEC;
+		run_promised("many frames");
+	}
 }
 
 int main(void)
@@ -257,6 +277,7 @@ int main(void)
 		cmocka_unit_test(what_is_sent_comes_back),
 		cmocka_unit_test(lookups_and_memories),
 		cmocka_unit_test(injections_lose_what_the_policy_says),
+		cmocka_unit_test(late_answers_do_not_gather),
 		cmocka_unit_test(frames_lost_on_the_wire_are_its_own),
 		cmocka_unit_test(it_stops_in_the_middle),
 		cmocka_unit_test(many_frames),

@@ -57,6 +57,18 @@ static struct nic_request *free_request(struct nic_ring *ring)
 	return NULL;
 }
 
+/*
+ * What came to nothing is asked for again ever later. A host that answers after the device has given up has the old
+ * requests to serve first: new ones at the rate of the old would all come too late, for ever.
+ */
+static void ease_off(struct nic_ring *ring)
+{
+	ring->ask_ns = monotonic_ns() + (NIC_RETRY_NS << ring->unanswered);
+	ring->retry_ns = ring->ask_ns;
+	if (ring->unanswered < NIC_RETRY_DOUBLINGS)
+		ring->unanswered++;
+}
+
 /* The fault service's thread, or its timer's. */
 static void request_done(struct port_request *port_request, int error)
 {
@@ -73,8 +85,10 @@ static void request_done(struct port_request *port_request, int error)
 	/* Another ring may have wanted this page, or found no room for a request of its own. */
 	for (__u32 r = 0; r < nic->queues; r++)
 		nic->ring[r].retry = true;
-	if (error && error != -ESHUTDOWN)
-		ring->retry_ns = monotonic_ns() + NIC_RETRY_NS;
+	if (!error)
+		ring->unanswered = 0;
+	else if (error != -ESHUTDOWN)
+		ease_off(ring);
 	pthread_cond_broadcast(&nic->changed);
 	nic_wake(nic);
 	pthread_mutex_unlock(&nic->lock);
@@ -131,6 +145,10 @@ void ring_want(struct nic_ring *ring, const __u64 *pages, __u32 count, bool writ
 
 	if (!request)
 		return;
+	if (monotonic_ns() < ring->ask_ns) {
+		ring->retry_ns = ring->ask_ns;
+		return;
+	}
 	request->request = (struct port_request){
 		.queue = ring->index,
 		.access = write ? EVENT_WRITE : EVENT_READ,

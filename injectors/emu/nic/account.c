@@ -159,6 +159,29 @@ static __u64 sum_lost(const struct nic_counters *counters)
 	return sum;
 }
 
+static void truth_ring(const struct nic *nic, __u16 queue, __u8 what, __u8 code, __u64 value,
+		       __u64 length)
+{
+	truth_log((struct truth_record){
+		.length = length,
+		.value = value,
+		.device = nic->index,
+		.pasid = nic->pasid,
+		.queue = queue,
+		.who = TRUTH_DEVICE,
+		.what = what,
+		.code = code,
+	});
+}
+
+void account_head(const struct nic_ring *ring, __u32 descriptors)
+{
+	const struct nic *nic = ring->nic;
+
+	truth_ring(nic, ring->index, TRUTH_HEAD_ADVANCED, 0, descriptors, ring->state.head_offset);
+	HEAD_PROBE(nic->index, ring->index, descriptors, ring->state.head_offset);
+}
+
 static void tell_ring(const struct nic *nic, __u16 queue, enum ring_side side,
 		      const struct nic_counters *counters, __u64 posted)
 {
@@ -173,6 +196,7 @@ static void tell_ring(const struct nic *nic, __u16 queue, enum ring_side side,
 		.interrupts = counters->interrupts,
 	};
 
+	truth_ring(nic, queue, TRUTH_RING_STATE, (__u8)side, counters->frames, counters->bytes);
 	RING_PROBE(&probe);
 }
 

@@ -5,16 +5,28 @@
  * the guest's; completions are written in batches.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "injectors/emu/dma_guard.h"
 #include "injectors/emu/nic/nic_private.h"
 #include "lib/base/clock.h"
 
+const char halt_tail[] = "its tail went backwards, or beyond what it has room for";
+const char halt_descriptor[] = "a descriptor makes no sense";
+const char halt_address[] = "a buffer is outside of the guest's memory";
+const char halt_scattered[] = "a frame's buffers lie in more than 16 pieces";
+_Static_assert(NIC_RANGES == 16, "as halt_scattered says");
+
 /* A ring whose guest breaks the rules is stopped, as hardware does; its frames find no buffer. */
-static void ring_halt(struct nic_ring *ring)
+static void ring_halt(struct nic_ring *ring, const char *why)
 {
+	if (ring->halted)
+		return;
 	ring->halted = true;
+	ring->why = why;
+	fprintf(stderr, "faultline: receive ring %u of %s is stopped: %s\n", ring->index,
+		ring->nic->name, why);
 }
 
 /* 0 with references, 1: absent and asked for, *page being the first that is, or a negative errno. */
@@ -109,11 +121,11 @@ void ring_fetch(struct nic_ring *ring)
 
 	/* More than the ring holds, or backwards: nothing that a guest can mean. */
 	if (!ring->halted && (tail < at || tail - at > ring->nic->depth))
-		ring_halt(ring);
+		ring_halt(ring, halt_tail);
 	while (at < tail && count > 0 && !ring->halted) {
 		count = fetch_some(ring, at, (__u32)(tail - at));
 		if (count < 0)
-			ring_halt(ring);
+			ring_halt(ring, halt_descriptor);
 		else
 			at += (__u32)count;
 	}
@@ -165,6 +177,7 @@ bool ring_take(struct nic_ring *ring, __u64 position, struct nic_store *store, _
 	if (range_continues(store, descriptor)) {
 		result = extend(ring, store, descriptor->length, page);
 	} else if (store->ranges == NIC_RANGES) {
+		ring_halt(ring, halt_scattered);
 		return false;
 	} else {
 		result = ring_dma(ring, descriptor->address, descriptor->length, true,
@@ -172,7 +185,7 @@ bool ring_take(struct nic_ring *ring, __u64 position, struct nic_store *store, _
 		store->ranges += !result;
 	}
 	if (result < 0)
-		ring_halt(ring);
+		ring_halt(ring, halt_address);
 	return !result;
 }
 
@@ -273,7 +286,7 @@ static __u32 publish_some(struct nic_ring *ring, __u32 count)
 	result = ring_dma(ring, ring->completions + first * sizeof(*ring->done),
 			  count * sizeof(*ring->done), true, dma, &page);
 	if (result < 0)
-		ring_halt(ring);
+		ring_halt(ring, halt_address);
 	if (result)
 		return 0;
 	dma_copy_to(nic, dma, 0, &ring->done[first], count * sizeof(*ring->done));

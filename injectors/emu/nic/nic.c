@@ -203,6 +203,7 @@ int nic_start(void **device, struct port *port, const struct device_setup *setup
 	nic->port = port;
 	nic->channel = setup->channel;
 	nic->machine = setup->machine;
+	nic->name = setup->name;
 	nic->index = setup->index;
 	nic->queues = config->queues;
 	nic->depth = config->queue_depth;

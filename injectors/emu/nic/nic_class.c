@@ -200,7 +200,9 @@ static const struct option_row nic_rows[] = {
 	 .meaning = "buffers behind the one that faulted whose absent pages are asked for with it",
 	 .needs = {{"rx_policy", "drop,cache,backup,ooo"}}},
 	{"device", "fault_limit", OPTION_COUNT, SETTING(fault_limit), 1, 64, "4",
-	 .meaning = "faults that a receive ring may have unanswered (NPF 4: 4)",
+	 .meaning =
+		 "page requests that a receive ring may have unanswered (NPF 4: 4); what is asked "
+		 "for together is one",
 	 .needs = {{"rx_policy", "drop,cache,backup,ooo"}}},
 	{"device", "cache_bytes", OPTION_BYTES, SETTING(cache_bytes), 2 * KIB, 1024 * MIB, "256K",
 	 .meaning = "size of the cache that frames of all rings pass through",

@@ -27,8 +27,9 @@
 #define NIC_ACCOUNT_NS	(100 * NSEC_PER_MSEC) /* EVENT_RING_STATE */
 #define NIC_RETRY_NS \
 	NSEC_PER_MSEC /* where a page request was refused, nothing tells when to try again */
-#define NIC_PREFAULT_MAX 63
-#define NIC_NO_GROUP	 0xffff
+#define NIC_RETRY_DOUBLINGS 8
+#define NIC_PREFAULT_MAX    63
+#define NIC_NO_GROUP	    0xffff
 
 /* References on buffers between presence and writing. */
 struct nic_store {
@@ -58,8 +59,11 @@ struct nic_ring {
 	struct nic *nic;
 	__u16 index;
 	bool halted;
+	const char *why;		/* it is: one of halt_* */
 	bool retry;			/* something absent may be present now */
 	__u64 retry_ns;			/* try again then; 0: somebody will tell */
+	__u64 ask_ns;			/* no page is asked for before */
+	unsigned int unanswered;	/* requests that came to nothing, since one did not */
 	__u64 first_absent;		/* of the frame that is being placed; 0: none */
 	__u64 descriptor_page;		/* what the newest fetch of descriptors found absent */
 	__u64 absent_page;		/* the page that the newest frame found absent */
@@ -95,6 +99,7 @@ struct nic {
 	struct engine *engine;
 	struct wire *wire;
 	struct machine *machine;
+	const char *name;
 	__u32 index, queues, depth;
 	__u32 frame_bytes;
 	__u64 iova_offset;
@@ -144,6 +149,8 @@ extern const struct device_driver nic_driver;
 extern const struct device_class nic_class;
 
 /* buffers.c: a ring's way to guest memory */
+/* Why a ring is stopped, and what its guest is told. */
+extern const char halt_tail[], halt_descriptor[], halt_address[], halt_scattered[];
 /* Reads what the guest has posted since, as far as the descriptors' pages are there. */
 void ring_fetch(struct nic_ring *ring);
 /* May the buffer of this position be written now? References are in nic->store (or the provider's); else its
@@ -191,6 +198,8 @@ void account_held(struct nic_ring *ring, const struct nic_frame *frame, enum hol
 void account_delivered(struct nic_ring *ring, const struct nic_frame *frame, enum hold_place held);
 /* The request of these groups is answered: what it cost is told before its faults resume. */
 void account_fault_over(struct nic *nic, __u16 group);
+/* Held frames were resolved: the guest sees so many descriptors more. */
+void account_head(const struct nic_ring *ring, __u32 descriptors);
 /* Held frames have been delivered, so many as could be now. */
 void account_released(struct nic_ring *ring);
 void account_tell(struct nic *nic, __u64 now_ns);

@@ -8,7 +8,6 @@
 
 #include "injectors/emu/nic/nic_private.h"
 #include "injectors/emu/nic/rx_backup.h"
-#include "injectors/emu/probes.h"
 #include "injectors/emu/thread.h"
 
 #define TRIED_AT_ONCE 256 /* held frames of a ring, from the oldest on */
@@ -49,7 +48,7 @@ static void deliver_held(struct nic_ring *ring, const struct rx_held *held)
 	advanced = rx_ring_resolve(&ring->state, held->bit, held->count, frame.length, true);
 	account_delivered(ring, &frame, HOLD_BACKUP);
 	if (advanced)
-		HEAD_PROBE(nic->index, ring->index, advanced, ring->state.head_offset);
+		account_head(ring, advanced);
 }
 
 /* The ring was stopped: its frames will have no buffers. */

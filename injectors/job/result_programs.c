@@ -49,7 +49,7 @@ int result_count_networks(struct result_input *input)
 			sums->timeouts += counters.timeouts;
 			sums->probes += counters.probes;
 			sums->fast += counters.fast_retransmits;
-			sums->dropped += counters.link.tx_dropped;
+			sums->dropped[side] += counters.link.tx_dropped;
 		}
 		sums->count += network != NULL;
 	}

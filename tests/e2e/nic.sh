@@ -83,7 +83,8 @@ for policy in pin drop cache backup ooo; do
 	job $policy 13 "$delays"
 	run $policy
 	adopt $policy
-	equal $policy:\ frames\ are\ delivered,\ lost\ or\ held "$(sum results.csv frames)" \
+	equal $policy:\ frames\ are\ delivered,\ lost\ or\ held \
+		$(($(sum results.csv frames) + $(sum results.csv lost_before_nic))) \
 		$(($(sum results.csv delivered) + $(sum results.csv lost) + $(sum results.csv held_now)))
 	equal "$policy: lost frames are those of the results" "$(sum csv/drops.csv lost)" "$(sum results.csv lost)"
 	case $policy in
@@ -91,6 +92,66 @@ for policy in pin drop cache backup ooo; do
 	ooo) ;;
 	*) equal "$policy: none was lost to a fault" "$(sum results.csv lost_fault)" 0 ;;
 	esac
+done
+
+# What both interfaces count once all is quiet, against the results: each frame is somewhere. A second load keeps
+# the machine.
+# links NAME [SIDE]: job.ini, with a program of this port whose end is waited for; that side's queue has no room.
+no_traffic() { ! pgrep -f "$traffic" >/dev/null; }
+link_of() { # SIDE of the machine: frames sent, dropped, received and refused
+	"$INJECT" exec "$machine" "$1" -- ip -s -j link show net | /usr/bin/python3 -c 'import json, sys
+stats = json.load(sys.stdin)[0]["stats64"]
+print(stats["tx"]["packets"], stats["tx"]["dropped"], stats["rx"]["packets"], stats["rx"]["dropped"] + stats["rx"]["errors"])'
+}
+quiet() { [ -z "$("$INJECT" exec "$machine" wire -- ss -Htano state fin-wait-1 state last-ack state closing state established)" ]; }
+links() {
+	local guest wire
+	cat >>job.ini <<INI
+[program stays]
+side = wire
+role = load
+run = sleep 5.$port
+INI
+	rm -f results.csv
+	"$INJECT" run job.ini --csv=results.csv >run.out 2>run.err &
+	campaign=$!
+	check "$1: it is under way" wait_for 10 pgrep -f "$traffic"
+	machine=$(pgrep -P $campaign)
+	[ -z "$2" ] || "$INJECT" exec "$machine" "$2" -- ip link set net txqueuelen 1
+	check "$1: traffic has ended" wait_for 10 no_traffic
+	check "$1: connections have ended" wait_for 10 quiet
+	read -r wire_sent wire_dropped wire_received wire_refused < <(link_of wire)
+	read -r guest_sent guest_dropped guest_received guest_refused < <(link_of guest)
+	wait $campaign
+	equal "$1: status" $? 0
+	equal "$1: what the wire sent is delivered, lost or held" \
+		$((wire_sent + wire_dropped)) \
+		$(($(sum results.csv delivered) + $(sum results.csv lost) + $(sum results.csv held_now)))
+	equal "$1: the NIC took what was not dropped" "$wire_sent" "$(sum results.csv frames)"
+	equal "$1: what its queue dropped was lost before the NIC" "$wire_dropped" "$(sum results.csv lost_before_nic)"
+	equal "$1: what the guest received was delivered" "$guest_received" "$(sum results.csv delivered)"
+	equal "$1: what the guest sent, the wire received" "$wire_received" "$guest_sent"
+	equal "$1: what its driver was too late for is told" "$guest_dropped" "$(sum results.csv frame_errors)"
+	equal "$1: and no interface refused any" "$wire_refused $guest_refused" "0 0"
+}
+traffic="iperf3 -c .* -p $port "
+for policy in pin drop cache backup ooo; do
+	job $policy 13 "$delays
+[inject wire]
+action = frame_loss
+probability = 1
+duration = 1s"
+	links "links, $policy"
+	check "links, $policy: frames were lost" test "$(sum results.csv lost)" -gt 0
+done
+# A queue of one frame before a NIC that has others to see to.
+for side in wire guest; do
+	job drop 0 ""
+	[ $side = wire ] && reverse= || reverse=-R
+	sed -i -e '/^\[inject cold/,$d' -e "s/-t 2 -J/-u -b 400M -l 300 $reverse -t 2 -J/" job.ini
+	links "links, no room at the $side" $side
+	dropped=${side}_dropped
+	check "links, no room at the $side: frames were dropped" test "${!dropped}" -gt 0
 done
 
 job drop 13 "$delays

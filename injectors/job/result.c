@@ -165,8 +165,9 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 			     "of them, those that still did at the end"},
 	[RESULT_FRAME_ERRORS] =
 		{"frame_errors", NULL, NULL, COLUMN_COUNT, 12, true,
-		 "frames that could not be sent for a fault without an answer or that the guest's "
-		 "network refused, and rings stopped by a descriptor that makes no sense"},
+		 "frames that could not be sent for a fault without an answer, that the guest's "
+		 "driver was too late for or its network refused, and rings stopped by a descriptor "
+		 "that makes no sense"},
 	[RESULT_INTERRUPTS] = {"interrupts", NULL, NULL, COLUMN_COUNT, 10, true,
 			       "interrupts by which NICs told their guests of frames"},
 	[RESULT_STALLS] = {"stalls", NULL, NULL, COLUMN_COUNT, 7, true,
@@ -182,7 +183,8 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 				"TCP segments sent again, as both sides' kernels counted them"},
 	[RESULT_TIMEOUTS] = {"timeouts", NULL, NULL, COLUMN_COUNT, 8, true,
 			     "retransmission timeouts"},
-	[RESULT_PROBES] = {"probes", NULL, NULL, COLUMN_COUNT, 7, true, "tail loss probes"},
+	[RESULT_PROBES] = {"probes", NULL, NULL, COLUMN_COUNT, 7, true,
+			   "tail loss probes, those of new data included"},
 	[RESULT_FAST] = {"fast", NULL, NULL, COLUMN_COUNT, 7, true,
 			 "segments sent again on duplicate acknowledgements (fast retransmits)"},
 	[RESULT_ERRORS] = {"errors", NULL, NULL, COLUMN_COUNT, 6, true, "I/Os that failed"},

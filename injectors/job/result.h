@@ -18,7 +18,7 @@
 struct network_sums {
 	__u32 count;
 	__u64 retransmits, timeouts, probes, fast;
-	__u64 dropped; /* frames that waited for the device, or for its guest's driver, and had no room */
+	__u64 dropped[NETWORK_SIDES]; /* frames of that side that nobody took in time */
 };
 
 enum result_column {

@@ -52,8 +52,9 @@ static void fill_networks(double *v, const struct network_sums *networks)
 {
 	if (!networks->count)
 		return;
-	v[RESULT_LOST] += (double)networks->dropped;
-	v[RESULT_LOST_BEFORE_NIC] += (double)networks->dropped;
+	v[RESULT_LOST] += (double)networks->dropped[NETWORK_WIRE];
+	v[RESULT_LOST_BEFORE_NIC] += (double)networks->dropped[NETWORK_WIRE];
+	v[RESULT_FRAME_ERRORS] += (double)networks->dropped[NETWORK_GUEST];
 	v[RESULT_RETRANSMITS] = (double)networks->retransmits;
 	v[RESULT_TIMEOUTS] = (double)networks->timeouts;
 	v[RESULT_PROBES] = (double)networks->probes;

@@ -12,8 +12,10 @@ compare() { check "$1" /usr/bin/python3 "$root/tests/reference/compare_tcp.py" "
 record() { "$FAULTLINE" record --as-root -o "$1.flt" "${@:2}" >"$1.made" 2>"$1.err"; }
 state_of() { "$FAULTLINE" report "$1.flt" --csv=- --table probes 2>/dev/null | awk -F, -v probe="$2" '$1 == probe {print $2}'; }
 
-# A host may keep programs from running in some interrupts, in which its counters count all the same; nothing
-# tells of that. In the guest kernels of the lab (scenario tcp) it is never tried again.
+# A host may leave a tracepoint out that a timer's interrupt comes to, about once in a thousand, in which its counters
+# count all the same. It is no fault of the programs: two recorders at once lack the same event, neither has run for
+# it (`hits`), the kernel has skipped none of their runs (`missed`) and no ring was full (`lost`). Nothing tells of
+# it. In the guest kernels of the lab (scenario tcp) it is never tried again.
 # exactly NAME TEXT [COMPARE-OPTION] -- OPTION...
 exactly() {
 	local name=$1 text=$2 options=() try

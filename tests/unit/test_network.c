@@ -18,7 +18,9 @@
 
 #include "injectors/net/netns.h"
 #include "injectors/net/network.h"
+#include "injectors/net/quiet.h"
 #include "injectors/net/setting.h"
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "tests/unit/child.h"
 #include "tests/unit/tap_loop.h"
@@ -278,6 +280,72 @@ static void lost_frames_are_counted_as_nstat_counts_them(void **state)
 	assert_int_equal(sscanf(line, "TcpRetransSegs %lu", &told), 1);
 	assert_int_equal(wire.retransmits, told);
 	network_close(&network);
+}
+
+/* Nobody carries what a closed socket still has to say: until that is done, it is not counted to the end. */
+static void counters_are_waited_for(void **state)
+{
+	struct peer server = {.socket = -1}, client = {.socket = -1};
+	struct network_counters wire;
+	struct network network;
+	struct tap_loop loop;
+
+	open_network(&network, &usual);
+	tap_loop_start(&loop, &network);
+	assert_int_equal(network_run(&network, NETWORK_GUEST, peer_listen, &server), 0);
+	assert_int_equal(network_run(&network, NETWORK_WIRE, peer_connect, &client), 0);
+	assert_int_equal(network_await_quiet(&network, SECOND), 0);
+	tap_loop_stop(&loop);
+	close(server.socket);
+	close(client.socket);
+	assert_true(network_await_quiet(&network, 0) > 0);
+	assert_true(network_await_quiet(&network, 450 * NSEC_PER_MSEC) > 0);
+	tap_loop_start(&loop, &network);
+	assert_int_equal(network_await_quiet(&network, 20 * SECOND), 0);
+	tap_loop_stop(&loop);
+	assert_int_equal(network_count(&network, NETWORK_WIRE, &wire), 0);
+	assert_true(wire.retransmits > 0);
+	assert_true(wire.timeouts + wire.probes > 0);
+	network_close(&network);
+}
+
+/* Lines as the kernel writes them: what is unacknowledged, and which timer runs. */
+static void what_is_left_to_send_is_counted(void **state)
+{
+	static const struct {
+		const char *rest;
+		int left;
+	} lines[] = {
+		{"0A 00000005:00000000 00:00000000", 0}, /* listens */
+		{"06 00000000:00000000 03:00000F00", 0}, /* TIME_WAIT */
+		{"01 00000000:00000010 02:00000F00", 0}, /* keepalive; the other has to read */
+		{"01 00000001:00000000 00:00000000", 1},
+		{"04 00000000:00000000 01:00000010", 1}, /* FIN_WAIT1 */
+		{"03 00000000:00000000 01:00000010", 1}, /* a SYN-ACK */
+		{"01 00000000:00000000 04:00000010", 1}, /* a window of zero */
+	};
+	char path[] = "/tmp/faultline-quiet-XXXXXX";
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	for (unsigned int i = 0; i < COUNT(lines); i++) {
+		FILE *file = fopen(path, "we");
+
+		assert_non_null(file);
+		fprintf(file,
+			"  sl  local_address rem_address   st tx_queue rx_queue tr tm->when\n");
+		fprintf(file, "   0: 0100A8C0:1451 0200A8C0:C001 %s 00000000     0        0 1\n",
+			lines[i].rest);
+		fprintf(file,
+			"   1: 0000000000000000FFFF00000100A8C0:1451 0000000000000000FFFF0000"
+			"0200A8C0:C001 %s 00000000     0        0 1\n",
+			lines[i].rest);
+		fclose(file);
+		assert_int_equal(quiet_count(path), 2 * lines[i].left);
+	}
+	close(fd);
+	unlink(path);
+	assert_int_equal(quiet_count(path), -ENOENT);
 }
 
 static __u64 time_of_transfer(const struct network_config *config, size_t bytes)
@@ -633,6 +701,8 @@ int main(void)
 		cmocka_unit_test(nobody_speaks_unasked),
 		cmocka_unit_test(connections_use_the_algorithm_and_are_counted),
 		cmocka_unit_test(lost_frames_are_counted_as_nstat_counts_them),
+		cmocka_unit_test(counters_are_waited_for),
+		cmocka_unit_test(what_is_left_to_send_is_counted),
 		cmocka_unit_test(a_link_is_no_faster_than_asked),
 		cmocka_unit_test(segments_come_as_one_frame_if_wanted),
 		cmocka_unit_test(classic_has_neither_probes_nor_rack),

@@ -87,6 +87,8 @@ bool sequence_remove(struct sequence_set *set, __s64 from, __s64 to)
 			last++;
 		}
 	}
+	if (at == last)
+		return true;
 	memmove(set->ranges + at, set->ranges + last, (set->count - last) * sizeof(*set->ranges));
 	set->count -= last - at;
 	return true;

@@ -21,6 +21,32 @@ static struct stall_flow *stall_flow_find(const struct stalls *s, __u32 id)
 	return flow;
 }
 
+static void stall_flow_name(struct stalls *s, struct stall_flow *flow)
+{
+	const struct flow_info *info = session_flow(s->session, flow->id);
+
+	if (!info)
+		return;
+	flow->name = *info;
+	flow->name.id = 0;
+	HASH_ADD(by_name, s->named, name, sizeof(flow->name), flow);
+}
+
+/* What goes the other way in the same connection. */
+static struct stall_flow *stall_flow_back(const struct stalls *s, const struct flow_info *info)
+{
+	struct flow_info name = *info;
+	struct stall_flow *flow;
+
+	name.id = 0;
+	name.source_port = info->destination_port;
+	name.destination_port = info->source_port;
+	memcpy(name.source, info->destination, sizeof(name.source));
+	memcpy(name.destination, info->source, sizeof(name.destination));
+	HASH_FIND(by_name, s->named, &name, sizeof(name), flow);
+	return flow;
+}
+
 static struct stall_flow *stall_flow_make(struct stalls *s, __u32 id)
 {
 	struct stall_flow *flow = stall_flow_find(s, id);
@@ -31,8 +57,10 @@ static struct stall_flow *stall_flow_make(struct stalls *s, __u32 id)
 	if (flow) {
 		flow->id = id;
 		HASH_ADD(hh, s->flows, id, sizeof(flow->id), flow);
-		if (flow->hh.tbl)
+		if (flow->hh.tbl) {
+			stall_flow_name(s, flow);
 			return flow;
+		}
 		memory_free(flow);
 	}
 	s->dropped++;
@@ -272,18 +300,68 @@ static void stall_end(struct stalls *s, struct stall_flow *flow, __u64 time_ns)
 	stalls_keep(s, stall);
 }
 
+/* All of it has come; that it was lost was told before the recording, or that event was lost. */
+static void stalls_take_untold(struct stalls *s, const struct event *e, __u32 first, __u32 length)
+{
+	struct stall_flow *flow;
+	struct stall *stall;
+
+	if (!sends_again(s, e->tid) || !e->value || e->value >= e->time_ns)
+		return;
+	flow = stall_flow_make(s, e->tid);
+	stall = flow ? stall_begin(s, flow, e) : NULL;
+	if (!stall)
+		return;
+	stall->queue = e->queue;
+	stall->bytes = length;
+	count_earlier(s, flow, e->value, stalls_place(flow, first, length));
+	stall_end(s, flow, e->time_ns);
+}
+
 static void stalls_take_recovered(struct stalls *s, const struct event *e)
 {
 	struct stall_flow *flow = stall_flow_find(s, e->tid);
 	struct sequence_range range;
 	__u32 first, length;
 
-	if (!flow || !flow->open || !frames_range(e, &first, &length))
+	if (!frames_range(e, &first, &length))
 		return;
+	if (!flow || !flow->open) {
+		stalls_take_untold(s, e, first, length);
+		return;
+	}
 	range = stalls_place(flow, first, length);
 	s->dropped += !sequence_remove(&flow->missing, range.from, range.to);
 	if (!flow->missing.count)
 		stall_end(s, flow, e->time_ns);
+}
+
+static void stall_abort(struct stalls *s, struct stall_flow *flow, const struct event *e)
+{
+	if (!flow || !flow->open)
+		return;
+	flow->open->error = (int)e->value;
+	stall_end(s, flow, e->time_ns);
+}
+
+/* With these a connection is over, in both directions; of others TCP may yet recover. */
+static void stalls_take_error(struct stalls *s, const struct event *e)
+{
+	const struct flow_info *info = session_flow(s->session, e->tid);
+
+	switch (e->value) {
+	case ECONNRESET:
+	case ECONNABORTED:
+	case ECONNREFUSED:
+	case ETIMEDOUT:
+	case EPIPE:
+		stall_abort(s, stall_flow_find(s, e->tid), e);
+		if (info)
+			stall_abort(s, stall_flow_back(s, info), e);
+		break;
+	default:
+		break;
+	}
 }
 
 static int stalls_on_events(void *self, const struct event *events, size_t count)
@@ -301,6 +379,9 @@ static int stalls_on_events(void *self, const struct event *events, size_t count
 		case EVENT_TCP_RETRANSMIT:
 		case EVENT_TCP_SYNACK:
 			stalls_take_resent(s, &events[i]);
+			break;
+		case EVENT_TCP_ERROR:
+			stalls_take_error(s, &events[i]);
 			break;
 		default:
 			break;
@@ -343,6 +424,7 @@ void stalls_destroy(struct stalls *s)
 
 	if (!s)
 		return;
+	HASH_CLEAR(by_name, s->named);
 	HASH_ITER(hh, s->flows, flow, next) {
 		HASH_DEL(s->flows, flow);
 		sequence_free(&flow->missing);

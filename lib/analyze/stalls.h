@@ -5,7 +5,8 @@
  * What was lost, what was delivered since and what was sent again are tied by sequence numbers, never by
  * time: a retransmission belongs to a stall if it has a byte that the stall lost, and was sent after
  * the first frame of that run was lost. Ranges that are lost while a stall of their flow is open extend
- * it. One that was not recovered by the end of the stream is open.
+ * it. One whose connection ended with an error is aborted then; one that was not over by the end of the
+ * stream is open. A range that has come though its loss was not told is a stall of which no frame is known.
  *
  * The faults that cost frames are named by the events; how long they took is known once they are over,
  * which may be before or after a run of frames that they cost is told.
@@ -34,6 +35,7 @@ struct stall {
 	/* Retransmissions of what was lost. */
 	__u32 timeouts, probes, fast, slow_start, synacks;
 	__u64 timeout_ns; /* the longest of these timeouts */
+	int error;	  /* with which its connection ended, 0: it was recovered, or is open */
 	__u64 serial;
 };
 

@@ -66,13 +66,15 @@ struct stall_flow {
 	__u64 resent_count;
 	struct stall *open;
 	__u64 stalls, longest_ns;
-	UT_hash_handle hh;
+	struct flow_info name; /* id 0; all zero if the dictionary lacks it */
+	UT_hash_handle hh, by_name;
 };
 
 struct stalls {
 	const struct session *session;
 	struct stall_flow *flows;
-	struct pool pool; /* struct stall */
+	struct stall_flow *named; /* the same, by their names */
+	struct pool pool;	  /* struct stall */
 	struct blame blame;
 	struct stall **kept; /* a heap, the shortest on top */
 	size_t kept_count, kept_room;

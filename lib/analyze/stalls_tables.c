@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/analyze/analysis.h"
 #include "lib/analyze/frames.h"
@@ -122,10 +123,15 @@ void stall_tell_cause(const struct stall *stall, const struct session *session,
 	struct sentence faults = {0};
 
 	add_blamed(&faults, stall, session);
-	stall_tell_lost(stall->lost, faults.text, words);
-	if (!stall->to_ns) {
+	if (stall->frames)
+		stall_tell_lost(stall->lost, faults.text, words);
+	else
+		sentence_add(words, "%llu bytes lost, of which no event tells", stall->bytes);
+	if (!stall->to_ns || stall->error) {
 		sentence_add(words, "; not recovered");
 		add_recovery(words, stall, " after ");
+		if (stall->error)
+			sentence_add(words, ": %s", strerror(stall->error));
 		return;
 	}
 	sentence_add(words, "; recovered by");
@@ -147,6 +153,13 @@ void stall_tell(const struct stall *stall, const struct session *session, struct
 	stall_tell_cause(stall, session, words);
 }
 
+static const char *stall_state(const struct stall *stall)
+{
+	if (stall->error)
+		return "aborted";
+	return stall->to_ns ? "recovered" : "open";
+}
+
 struct stall_row {
 	const struct stall *stall;
 	struct stall_worst worst;
@@ -161,7 +174,7 @@ struct stall_row {
 	       count_if(row->stall->queue != QUEUE_NONE, row->stall->queue))                    \
 	COLUMN(flow, none, TEXT, 32, SHOWN, session_flow_text(context, row->stall->flow, text)) \
 	COLUMN(duration, none, DURATION, 8, SHOWN, row->duration_ns)                            \
-	COLUMN(state, none, TEXT, 9, WIDE, row->stall->to_ns ? "recovered" : "open")            \
+	COLUMN(state, none, TEXT, 9, WIDE, stall_state(row->stall))                             \
 	COLUMN(lost, none, COUNT, 4, SHOWN, row->stall->frames)                                 \
 	COLUMN(lost_size, bytes, BYTES, 10, WIDE, row->stall->bytes)                            \
 	FRAMES_LOST_COLUMNS(COLUMN, row->stall->lost)                                           \

@@ -56,7 +56,7 @@ struct device_info {
 	char comm[16];	       /* of the owner */
 	__s32 iommu_group;     /* -1 if none */
 	__u32 pid;	       /* owner, 0 if the kernel */
-	__u64 pid_start_ns;    /* its start time since boot: tells a reused pid */
+	__u64 pid_start_ns;    /* its start at CLOCK_MONOTONIC, to 10 ms: tells a reused pid */
 	__u64 cgroup;	       /* cgroup v2 id, 0 if unknown */
 	__u64 source_id;       /* id of the source: BDF, dev_t, index in the emulated machine */
 	__u32 queues;	       /* 0 if unknown */

@@ -76,7 +76,7 @@ void device_describe(const struct device_key *key, const struct device_state *st
 	info->iommu_group = -1;
 	info->kind = key->kind;
 	info->pid = key->owner;
-	info->pid_start_ns = key->owner_start * PROCESS_TICK_NS;
+	info->pid_start_ns = key->owner_start ? process_start_ns(key->owner_start) : 0;
 	info->source_id = key->source;
 	if (key->owner)
 		process_describe(key->owner, info->comm, &info->cgroup);

@@ -10,6 +10,8 @@
 
 /* Start time in clock ticks since boot (field 22 of stat), 0 if there is no such process. */
 __u64 process_start(__u32 pid);
+/* The same at CLOCK_MONOTONIC, which stands still while the host is suspended. */
+__u64 process_start_ns(__u64 start);
 /* Whether the process that started then still runs; one that only waits to be reaped does not. */
 bool process_runs(__u32 pid, __u64 start);
 /* Name and cgroup v2 id as of now; left alone what cannot be read. */

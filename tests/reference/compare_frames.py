@@ -56,6 +56,11 @@ class Frame:
         return ((self.first + i) & 0xffffffff for i in range(count))
 
 
+class Fault:
+    def __init__(self, record):
+        self.where, self.queue, self.begin = (record["group"], record["address"]), record["queue"], record["time_ns"]
+
+
 def read_truth():
     flows, frames, detected, times, rings = {}, [], {}, {}, collections.Counter()
     with open(sys.argv[2]) as file:
@@ -66,7 +71,7 @@ def read_truth():
             elif record["what"] in ("frame", "frame_lost"):
                 frames.append(Frame(record, flows))
             elif record["what"] == "detect":
-                detected[record["fault"]] = record["group"], record["address"]
+                detected[record["fault"]] = Fault(record)
             elif record["what"] == "resume":
                 times[record["fault"]] = record["time_ns"]
             elif record["what"] in ("head_advanced", "ring_state"):
@@ -82,8 +87,8 @@ def instances(detected):
     for where in rows.values():
         where.sort(reverse=True)
     for fault in sorted(detected):
-        if rows[detected[fault]]:
-            found[fault] = rows[detected[fault]].pop()
+        if rows[detected[fault].where]:
+            found[fault] = rows[detected[fault].where].pop()
     return found
 
 
@@ -123,12 +128,21 @@ def compare_runs(frames, instance):
         for key in truth.keys() | told.keys() if truth[key][2] != told[key][2]])
 
 
+def has_open_fault(frame, detected, resumed):
+    return any(fault.queue == frame.queue and fault.begin <= frame.time <= resumed.get(number, frame.time)
+               for number, fault in detected.items())
+
+
 def compare_faults(frames, detected, resumed):
+    """One of a page that no request is for, as its ring has as many as it may have, names none (0)."""
     problems = []
     for frame in frames:
         if not frame.lost or frame.reason != FAULT:
             continue
-        if frame.fault not in detected:
+        if not frame.fault:
+            if not has_open_fault(frame, detected, resumed):
+                problems.append(f"at {frame.time}: lost to a fault, and of ring {frame.queue} none was open")
+        elif frame.fault not in detected:
             problems.append(f"at {frame.time}: of a fault that never was: {frame.fault}")
         elif resumed.get(frame.fault, frame.time) < frame.time:
             problems.append(f"at {frame.time}: fault {frame.fault} was over")
@@ -175,7 +189,7 @@ def brute_force(frames):
             gone |= bytes_
             of[-1].lost += 1
             of[-1].reasons[REASONS[frame.reason]] += 1
-            if frame.reason == FAULT:
+            if frame.reason == FAULT and frame.fault:
                 of[-1].faults.add(frame.fault)
         elif not frame.lost:
             gone -= bytes_

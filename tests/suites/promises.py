@@ -71,7 +71,7 @@ def is_there(kind, suite, name):
         pattern = rf"(?:cmocka_unit_test\w*|TEST|CASE|with_\w+)\({re.escape(name)}\b"
     elif kind in FOLDERS:
         path = ("tests", FOLDERS[kind], f"{suite}.sh")
-        pattern = r"^\s*(?:if |then |else )?(?:ok|equal|check|check_that|sees|adopt)\b.*" + re.escape(name)
+        pattern = r"^\s*(?:if |then |else )?(?:ok|equal|check|check_that|sees|adopt|compare)\b.*" + re.escape(name)
     else:
         path, pattern = ("tests", "suites", "promises.py"), re.escape(name)
     if not os.path.exists(os.path.join(ROOT, *path)):

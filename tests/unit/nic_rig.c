@@ -74,6 +74,15 @@ struct event told_resent(__u64 time, __u32 flow, __u32 first, __u32 length,
 	return e;
 }
 
+struct event told_error(__u64 time, __u32 flow, int error)
+{
+	struct event e = told_event(EVENT_TCP_ERROR, time, flow);
+
+	e.value = (__u64)error;
+	e.queue = QUEUE_NONE;
+	return e;
+}
+
 struct event told_ring(__u64 time, __u16 queue, enum ring_side side, __u64 frames, __u64 bytes,
 		       __u32 lost)
 {

@@ -41,6 +41,8 @@ struct event told_lost(__u64 time, __u64 since, __u32 flow, __u32 first, __u32 l
 struct event told_recovered(__u64 time, __u32 flow, __u32 first, __u32 length);
 struct event told_resent(__u64 time, __u32 flow, __u32 first, __u32 length,
 			 enum tcp_recovery recovery, __u64 timeout);
+/* A socket that sends in this flow reports an error. */
+struct event told_error(__u64 time, __u32 flow, int error);
 struct event told_ring(__u64 time, __u16 queue, enum ring_side side, __u64 frames, __u64 bytes,
 		       __u32 lost);
 /* A fault of NIC_ONE, group 5, that begins at `from` and takes `total`, all but 100 us of it to resolve. */

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,6 +119,38 @@ static void its_name_may_hold_anything(void **state)
 	assert_int_equal(proc_stat(0, &own), -ENOENT);
 }
 
+/* 0: it began between then and now. In a child whose host was suspended for a while, as its clocks have it. */
+static int began_since(__u64 before_ns)
+{
+	__u64 start = process_start_ns(process_start((__u32)getpid()));
+
+	return start + 2 * PROCESS_TICK_NS < before_ns || start > monotonic_ns();
+}
+
+static void a_suspended_host_does_not_delay_its_start(void **state)
+{
+	__u64 before = monotonic_ns();
+	int status;
+	pid_t pid = child_fork();
+
+	if (!pid) {
+		FILE *offsets =
+			unshare(CLONE_NEWTIME) ? NULL : fopen("/proc/self/timens_offsets", "w");
+
+		if (!offsets || fprintf(offsets, "boottime 100000 0\n") < 0 || fclose(offsets))
+			_exit(2);
+		pid = fork();
+		if (!pid)
+			_exit(began_since(before));
+		_exit(waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status)
+									   : 3);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_int_equal(began_since(0), 0);
+}
+
 /* In any directory that we see. */
 static bool is_mounted(dev_t device)
 {
@@ -158,6 +191,7 @@ int main(void)
 		cmocka_unit_test(it_runs_until_the_last_has_ended),
 		cmocka_unit_test(it_is_signalled_with_its_family),
 		cmocka_unit_test(its_name_may_hold_anything),
+		cmocka_unit_test(a_suspended_host_does_not_delay_its_start),
 		cmocka_unit_test(a_mount_of_our_own_is_unseen),
 	};
 

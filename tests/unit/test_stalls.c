@@ -2,6 +2,7 @@
 /* Stalls: what was lost, delivered and sent again, tied by sequence numbers; what they blame and say. */
 #include "tests/unit/test.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -333,6 +334,75 @@ static void what_is_not_recovered_is_open(void **state)
 	nic_rig_end(&rig);
 }
 
+/* A connection ends for both of its directions, whichever side hears of it; what may pass ends nothing. */
+static void an_error_aborts_its_connection(void **state)
+{
+	static const int fatal[] = {ECONNRESET, ECONNABORTED, ECONNREFUSED, ETIMEDOUT, EPIPE};
+
+	for (size_t i = 0; i < 4 * COUNT(fatal); i++) {
+		__u32 hears = i % 2 ? FLOW_IN : FLOW_OUT, lost = i % 4 < 2 ? FLOW_IN : FLOW_OUT;
+		struct nic_rig rig;
+
+		nic_rig_begin(&rig);
+		nic_rig_add(&rig, told_lost(1 * MS, 1 * MS, lost, 0, 100, 3, LOSS_WIRE, 0));
+		nic_rig_add(&rig,
+			    told_lost(1 * MS, 1 * MS, FLOW_ELSEWHERE, 0, 100, 1, LOSS_WIRE, 0));
+		nic_rig_add(&rig, told_resent(201 * MS, lost, 0, 100, RECOVERY_TIMEOUT, 200 * MS));
+		nic_rig_add(&rig, told_error(300 * MS, hears, EHOSTUNREACH));
+		nic_rig_add(&rig, told_error(401 * MS, hears, fatal[i / 4]));
+		nic_rig_add(&rig, told_error(402 * MS, hears, EPIPE));
+		/* Whoever has its ports next has a stall of his own. */
+		nic_rig_add(&rig, told_lost(500 * MS, 500 * MS, lost, 7, 100, 2, LOSS_WIRE, 0));
+		nic_rig_add(&rig, told_recovered(501 * MS, lost, 7, 100));
+		rig.end_ns = 900 * MS;
+		nic_rig_run(&rig, i % 3);
+		assert_int_equal(nic_rig_rows(&rig, stalls_write), 3);
+		assert_string_equal(nic_rig_cell(&rig, 0, "state").text, "open");
+		assert_string_equal(nic_rig_cell(&rig, 0, "device").text, "vm1/net");
+		assert_string_equal(nic_rig_cell(&rig, 1, "state").text, "aborted");
+		assert_int_equal(nic_rig_cell(&rig, 1, "duration").count, 400 * MS);
+		assert_int_equal(nic_rig_cell(&rig, 1, "lost").count, 3);
+		assert_string_equal(nic_rig_cell(&rig, 2, "state").text, "recovered");
+		assert_int_equal(nic_rig_cell(&rig, 2, "lost").count, 2);
+		if (!i)
+			expect_words(&rig, 1,
+				     "400 ms stall of 10.77.0.2:40002 > 10.77.0.1:5201 (vm/net rx "
+				     "0): 3 frames lost to the wire; not recovered after 1 "
+				     "retransmission timeout of 200 ms: Connection reset by peer");
+		nic_rig_end(&rig);
+	}
+}
+
+/* Its loss was told before the recording, or the ring had no room for that. */
+static void what_was_recovered_had_been_lost(void **state)
+{
+	struct event since[] = {
+		told_recovered(305 * MS, FLOW_IN, 1000, 3000),
+		told_recovered(400 * MS, FLOW_UDP, 1000, 100),
+		told_recovered(401 * MS, FLOW_IN, 9000, 100),
+		told_recovered(402 * MS, FLOW_IN, 9000, 100),
+	};
+	struct nic_rig rig;
+
+	since[0].value = since[1].value = NIC_START + 5 * MS;
+	since[2].value = since[2].time_ns;
+	nic_rig_begin(&rig);
+	nic_rig_add(&rig, told_resent(4 * MS, FLOW_IN, 1000, 100, RECOVERY_FAST, 0));
+	nic_rig_add(&rig, told_resent(209 * MS, FLOW_IN, 3999, 100, RECOVERY_TIMEOUT, 204 * MS));
+	for (size_t i = 0; i < COUNT(since); i++)
+		nic_rig_add(&rig, since[i]);
+	nic_rig_run(&rig, 0);
+	assert_int_equal(nic_rig_rows(&rig, stalls_write), 1);
+	expect_words(&rig, 0,
+		     "300 ms stall of 10.77.0.2:40002 > 10.77.0.1:5201 (vm/net rx 0): 3000 bytes "
+		     "lost, of which no event tells; recovered by 1 retransmission timeout of 204 "
+		     "ms");
+	assert_string_equal(nic_rig_cell(&rig, 0, "state").text, "recovered");
+	assert_int_equal(nic_rig_cell(&rig, 0, "lost").count, 0);
+	assert_int_equal(nic_rig_cell(&rig, 0, "lost_size").count, 3000);
+	nic_rig_end(&rig);
+}
+
 /* Whole if they began in the period: by when the first frame was lost, not by when that was told. */
 static void a_period_has_what_began_in_it(void **state)
 {
@@ -533,6 +603,8 @@ int main(void)
 		cmocka_unit_test(a_run_is_told_after_what_was_sent_again),
 		cmocka_unit_test(flows_are_no_ports),
 		cmocka_unit_test(what_is_not_recovered_is_open),
+		cmocka_unit_test(an_error_aborts_its_connection),
+		cmocka_unit_test(what_was_recovered_had_been_lost),
 		cmocka_unit_test(a_period_has_what_began_in_it),
 		cmocka_unit_test(only_tcp_sends_again),
 		cmocka_unit_test(a_syn_ack_recovers_its_own_loss),

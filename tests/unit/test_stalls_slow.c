@@ -106,11 +106,12 @@ static void slow_recovered(struct slow *s, size_t at)
 {
 	const struct event *e = &s->events[at];
 	struct slow_flow *flow = &s->flows[e->tid - 1];
-	struct slow_stall *stall = &s->stalls[flow->open - 1];
+	struct slow_stall *stall;
 	bool left = false;
 
 	if (!flow->open)
 		return;
+	stall = &s->stalls[flow->open - 1];
 	for (__u32 i = 0; i < WINDOW; i++) {
 		flow->missing[i] &= !has_byte(e, flow->base + i);
 		left |= flow->missing[i];

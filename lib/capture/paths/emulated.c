@@ -178,7 +178,7 @@ static __u32 enter_device(void *self, const struct hello *hello, const struct he
 		.kind = DEVICE_EMULATED,
 		.iommu_group = -1,
 		.pid = hello->pid,
-		.pid_start_ns = hello->start_time * PROCESS_TICK_NS,
+		.pid_start_ns = process_start_ns(hello->start_time),
 		.source_id = device->index,
 		.first_ns = monotonic_ns(),
 	};

@@ -81,6 +81,9 @@ action = delay
 stage = respond
 delay = 150ms
 duration = 1m'
+twice='[inject twice]
+action = duplicate
+duration = 1m'
 slower='[inject slower]
 action = delay
 stage = resolve
@@ -173,7 +176,7 @@ broken pause-or-skip "drop_loses a_full_cache_loses_others_frames pausing_and_st
 	bursts_as_in_production" --set cold.enabled=no --set frames.duration=300ms
 broken pause-or-skip a_cache_with_room_does_not --set "sweep.baseline=net.rx_policy=cache, net.cache_bytes=8K" \
 	--set "$many" --set frames.duration=300ms
-broken pause-or-skip backup_loses_none --set net.backup_entries=1 --set cold.rate=100/s --set "$many" \
+broken pause-or-skip backup_loses_none --set net.backup_entries=1 --set cold.rate=20/s --set "$many" \
 	--set frames.duration=500ms
 broken pause-or-skip the_next_buffer_loses_none --set net.queue_depth=16 --set "$many" --set frames.duration=500ms
 broken pause-or-skip every_frame_is_somewhere 's/delivered + lost + held_now/delivered + held_now/' --set "$many" \
@@ -182,8 +185,7 @@ broken pause-or-skip nothing_broken "+$refused" --set "$many" --set frames.durat
 broken vpri-many-nics "serial_grows affined_is_faster" --set cold.rate=1/s --set cold.arrival=random
 broken vpri-many-nics affined_stays_flat computed.so
 broken vpri-many-nics tenants_at_home unbound.so
-broken vpri-many-nics no_frame_is_lost --set net.rx_policy=drop
-broken vpri-many-nics nothing_broken "+$failure"
+broken vpri-many-nics "no_frame_is_lost nothing_broken" "+$failure" --set net.rx_policy=drop
 # What is said of other policies is read from what dropping gave.
 broken npf-cold-ring "backup_is_as_pinned ooo_is_as_pinned backup_loses_nothing skipping_loses_the_first" \
 	's/(policy=\(backup\|ooo\))/(baseline)/g' --set sweep.again="machine.seed: 1"
@@ -195,27 +197,24 @@ broken npf-ring-size "a_backup_ring_waits_for_no_timeout a_backup_ring_does_not 
 	every_request_answered" 's/-x 10000/-x 5000/; /^a_backup/s/policy=backup/policy=drop/g'
 broken npf-ring-size "cold_is_cold each_cold_buffer_costs_a_frame and_more_timeouts dropping_grows_with_the_ring" \
 	--set cold.enabled=no
-broken npf-ring-size nothing_broken "+$refused" --set sweep.size="net.queue_depth: 16"
+broken npf-ring-size nothing_broken "+$refused" --set sweep.size="net.queue_depth: 16" --set refused.times=1
 # Faults that are over at once cost no timeout.
 broken npf-what-if "backup_is_above_dropping far_above_if_there_are_many dropping_does_not_care_for_the_kind
 	each_fault_of_a_dropping_ring_is_a_timeout none_of_a_backup_ring_is a_backup_ring_loses_nothing" \
 	's/(policy=backup/(policy=drop/g' --set sweep.kind="slow.delay: 1us, 50ms"
-broken npf-what-if "evicted_pages_fault nothing_broken" "+$wiped
+broken npf-what-if "evicted_pages_fault nothing_broken" "+$twice
 $refused" --set sweep.kind="slow.delay: 5ms"
 broken vpri-sensitivity "each_fault_stalls_tcp as_long_as_a_timeout_whatever_it_takes requests_are_lost_to_the_rate
-	as_many_as_come_meanwhile" --set net.rx_policy=backup --set sweep.rate="cold.rate: 4/s" \
-	--set sweep.latency="slow.delay: 20ms"
+	as_many_as_come_meanwhile evicted_pages_fault nothing_broken" "+$twice
+$refused" --set net.rx_policy=backup --set refused.times=1
 broken vpri-sensitivity "nothing_is_lost_without_faults datagrams_are_lost_to_rate_times_latency
 	few_long_faults_cost_datagrams_more few_long_faults_cost_less_than_many_short_ones" \
-	's/^\(few_long_faults_cost_less.*\)>/\1</' \
-	--set sweep.baseline=cold.enabled=yes --set slow.enabled=no
-broken vpri-sensitivity "evicted_pages_fault nothing_broken" "+$wiped
-$refused" --set sweep.rate="cold.rate: 4/s" --set sweep.latency="slow.delay: 20ms"
+	's/^\(few_long_faults_cost_less.*\)>/\1</' --set sweep.baseline=cold.enabled=yes --set slow.enabled=no
 broken vpri-single "dropped_frames_stall_their_flow what_outlasts_the_window_times_out so_does_a_longer_one
 	each_is_a_timeout_long a_window_without_timeouts_is_sooner_whole today_a_probe_is_in_time but_not_for_long_faults
 	classic_has_no_probes" 's/probes(tcp=classic)/probes(tcp=modern)/' --set net.rx_policy=backup
 broken vpri-single what_does_not_never_does "+$late"
-broken vpri-single "evicted_pages_fault nothing_broken" "+$wiped
+broken vpri-single "evicted_pages_fault nothing_broken" "+$twice
 $refused" --set sweep.window="sender.run: iperf3 -w 32K -c {guest} -t 1 -J"
 
 for job in "$root"/injectors/jobs/*.ini; do

@@ -4,11 +4,12 @@
        plot.sh CSV X Y [LINES] OUT.png
 Draws the CSV files in DIR (faultline report FILE --csv=DIR, faultline sim JOB --csv=DIR) as PNG files in
 OUT, or the results of a campaign (faultline-inject run JOB --csv=CSV): column Y over column X, a line for
-each value of LINES.
+each value of LINES, which may be several columns: policy,kind. What falls into one place is drawn as its mean.
 
 EXAMPLES:
   plot.sh tables plots
-  plot.sh sweep.csv latency iops_per_s rate sweep.png"""
+  plot.sh sweep.csv latency iops_per_s rate sweep.png
+  plot.sh npf-what-if.csv rate goodput_bytes_per_s policy,kind what-if.png"""
 # Tables that are missing or empty are left out and named. Exit status: 0 something was drawn, 1 nothing
 # could be, 2 wrong arguments.
 import datetime
@@ -118,26 +119,41 @@ def footprint(plotter):
     plotter.draw("footprint", devices=plotter.blocks("footprint", rows_of))
 
 
+def short(values):
+    """As many words as tell them apart: `iperf3 -w 32K -t 2` and `iperf3 -w 256K -t 2` are 32K and 256K."""
+    words = {value: value.split() for value in values}
+    most = max(map(len, words.values()))
+    begin = next((i for i in range(most) if len({str(row[i:i + 1]) for row in words.values()}) > 1), 0)
+    for end in range(begin + 1, most + 1):
+        labels = {value: " ".join(row[begin:end]) for value, row in words.items()}
+        if all(labels.values()) and len(set(labels.values())) == len(words):
+            return labels
+    return {value: value for value in values}
+
+
 def campaign(plotter, path, x, y, lines, out):
-    """One result of a sweep over one of its dimensions, a line for each value of another."""
+    """One result of a sweep over one of its dimensions, a line for each value of others."""
     scale, unit = (1e6, " (ms)") if y.endswith("_ns") else (1, "")
-    rows_of, places, baseline = {}, {}, math.nan
-    for value, result, *rest in Table(path, [x, y] + [lines] * (lines is not None)):
-        result = number(result)
-        if result is None:
-            continue
-        # A baseline is named in the first dimension and has no values in the others.
-        if value == "baseline" or rest == ["baseline"]:
-            baseline = result / scale if math.isnan(baseline) else baseline
-        elif value:
-            key = f"{lines} {rest[0]}" if rest else "all points"
-            place = places.setdefault(value, len(places))
-            rows_of.setdefault(key, []).append(line(float(place), value, result / scale))
-    if not rows_of:
+    rows = [[value, number(result), *rest] for value, result, *rest in Table(path, [x, y, *lines])]
+    # A baseline is named in the first dimension and has no values in the others.
+    baseline = next((row[1] for row in rows if "baseline" in (row[0], *row[2:]) and row[1] is not None), math.nan)
+    rows = [row for row in rows if row[0] and row[1] is not None and "baseline" not in (row[0], *row[2:])]
+    if not rows:
         raise Unusable(f"{path}: {y} is empty in every row of the sweep")
-    for name, text in ("title", path.stem), ("x", x), ("y", y.removesuffix("_ns") + unit):
+    labels = [short(dict.fromkeys(column)) for column in list(zip(*rows))[2:]]
+    results = {}
+    for value, result, *rest in rows:
+        key = ", ".join(f"{name} {label[cell]}" for name, label, cell in zip(lines, labels, rest)) or "all points"
+        results.setdefault(key, {}).setdefault(value, []).append(result / scale)
+    places = {value: place for place, value in enumerate(dict.fromkeys(row[0] for row in rows))}
+    most = max(len(those) for of_key in results.values() for those in of_key.values())
+    rows_of = {key: [line(float(places[value]), value, sum(those) / len(those)) for value, those in of_key.items()]
+               for key, of_key in results.items()}
+    mean = f", mean of {most}" if most > 1 else ""
+    for name, text in ("title", path.stem), ("x", x), ("y", y.removesuffix("_ns") + unit + mean):
         plotter.text(name, text)
-    plotter.draw("campaign", out, baseline=baseline, lines=plotter.blocks("campaign", rows_of))
+    words = not any(character.isdigit() for value in places for character in value)
+    plotter.draw("campaign", out, words=words, baseline=baseline / scale, lines=plotter.blocks("campaign", rows_of))
 
 
 def usage(sentence):
@@ -195,7 +211,7 @@ def main(words):
     if len(words) == 2:
         return draw_directory(*map(pathlib.Path, words))
     path, x, y, *lines, out = words
-    return draw_campaign(pathlib.Path(path), x, y, lines[0] if lines else None, pathlib.Path(out))
+    return draw_campaign(pathlib.Path(path), x, y, lines[0].split(",") if lines else [], pathlib.Path(out))
 
 
 if __name__ == "__main__":

@@ -52,6 +52,43 @@ done
 check "the sweep is drawn" "$plot" sweep.csv rate iops_per_s sweep.png
 check "sweep.png is a plot" is_plot sweep.png
 
+# A campaign's own plot: the command that each job names draws its columns, and what is in them is a line each.
+cat >nic.csv <<'CSV'
+policy,again,window,duration_s,requests_per_s,goodput_bytes_per_s,round_trip_mean_ns,timeouts,lost,lost_fault,kind,rate,size,nics,scheduler,tcp,latency,load,burst,iops_per_s
+baseline,,,9,,,,,,,,,,,,,,,,
+pin,1,iperf3 -w 32K -t 2,1,1,1,1,1,1,1,5ms,1/s,16,1,serial,classic,5ms,ping,5,1
+pin,2,iperf3 -w 32K -t 2,3,1,1,1,1,1,1,5ms,2/s,64,4,serial,classic,30ms,ping,30,1
+ooo,1,iperf3 -w 256K -t 2,2,1,1,1,1,1,1,50ms,1/s,16,1,affined,modern,5ms,throughput,5,1
+CSV
+for job in "$root"/injectors/jobs/{npf,vpri,pause}*.ini; do
+	name=$(basename "$job" .ini)
+	mapfile -t words < <(sed -n 's|^; Plot: dashboards/plot.sh ||p' "$job" | tr ' ' '\n')
+	words[0]=nic.csv words[-1]=$name.png
+	check "$name names a plot that is drawn" "$plot" "${words[@]}"
+	check "$name.png is a plot" is_plot "$name.png"
+done
+# drawn_of WORD...: what gnuplot is given for them, its data and the texts.
+drawn_of() {
+	mkdir -p fake
+	printf '#!/bin/sh\ncat campaign text.y >"%s/given"\necho "$@" >>"%s/given"\nexit 1\n' "$PWD" "$PWD" >fake/gnuplot
+	chmod +x fake/gnuplot
+	PATH=$PWD/fake:$PATH "$plot" "$@" never.png >out 2>err
+	tr '\t\n' '  ' <given
+}
+check "what falls into one place is its mean" grep -q '"all points" 0 "pin" 2 1 "ooo" 2 duration_s, mean of 2' \
+	<(drawn_of nic.csv policy duration_s)
+check "with the baseline beside it" grep -q 'baseline=9' given
+check "words are points" grep -q 'words=1' given
+check "several columns make a line, of their values only what differs" \
+	grep -q '"policy pin, window 32K" 0 "1" 1 1 "2" 3   "policy ooo, window 256K" 0 "1" 2' \
+	<(drawn_of nic.csv again duration_s policy,window)
+check "as few words as tell lines apart" grep -q 'load ping-pong".*load throughput"' \
+	<(sed 's/,ping,/,sockperf ping-pong -i a -t 1,/; s/,throughput,/,sockperf throughput -t 1,/' nic.csv >long.csv
+		drawn_of long.csv rate duration_s load)
+check "numbers are a line" grep -q 'words=0' given
+"$plot" nic.csv policy duration_s again,nonsense x.png >out 2>err
+equal "an unknown second column is wrong usage" "$? $(grep -c 'no column nonsense' err)" "2 1"
+
 # What is missing is named, the rest is drawn.
 rm tables/faults.csv tables/footprint_curve.csv
 "$plot" tables fewer >out 2>err

@@ -18,6 +18,9 @@ struct object_source {
 	bool knows_devices;
 };
 
+/* File descriptors that an object holds at most once loaded: its maps, those it shares too, and types. */
+#define OBJECT_DESCRIPTORS 36
+
 struct shared_maps {
 	struct bpf_object *object;
 	int cpus;

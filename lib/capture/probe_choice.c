@@ -14,9 +14,8 @@
 
 #define STACKS_PER_SECOND 10000 /* per CPU; a microsecond each: a hundredth of its time at most */
 
-/* Descriptors at most: a program and its link; maps and types of an object; all else. */
+/* Descriptors at most: a program and its link; all else. */
 #define PROGRAM_DESCRIPTORS 2
-#define OBJECT_DESCRIPTORS  24
 #define OTHER_DESCRIPTORS   64 /* and a ring for each CPU */
 
 void probe_turn_off(struct probe *probe, const char *reason)
@@ -206,15 +205,18 @@ bool probe_required(const char *name)
 	return row && row->required;
 }
 
-static bool is_chosen(const struct probe *probe)
+/* How a row is put on now, or may be while this recording runs; NULL: it stays off. */
+static const struct attach_method *expected_method(const struct probe *probe)
 {
-	return probe->wanted && probe->method;
+	if (!probe->wanted)
+		return NULL;
+	return probe->method ?: probe->waits ? &probe->row->methods[0] : NULL;
 }
 
 static bool is_first_of_object(const struct probe_set *set, int index)
 {
 	for (int i = 0; i < index; i++)
-		if (is_chosen(&set->probes[i]) &&
+		if (expected_method(&set->probes[i]) &&
 		    set->probes[i].row->object == set->probes[index].row->object)
 			return false;
 	return true;
@@ -226,12 +228,12 @@ static int need_descriptors(const struct probe_set *set)
 	int cpus = libbpf_num_possible_cpus();
 	unsigned long count = OTHER_DESCRIPTORS + (cpus > 0 ? cpus : 0);
 	for (int i = 0; i < PROBE_COUNT; i++) {
-		const struct probe *probe = &set->probes[i];
+		const struct attach_method *method = expected_method(&set->probes[i]);
 
-		if (!is_chosen(probe))
+		if (!method)
 			continue;
-		count += probe->method->program ? PROGRAM_DESCRIPTORS : 0;
-		count += probe->method->returns ? PROGRAM_DESCRIPTORS : 0;
+		count += method->program ? PROGRAM_DESCRIPTORS : 0;
+		count += method->returns ? PROGRAM_DESCRIPTORS : 0;
 		count += is_first_of_object(set, i) ? OBJECT_DESCRIPTORS : 0;
 	}
 	return limits_need_files("watching the kernel", count);

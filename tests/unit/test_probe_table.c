@@ -64,6 +64,21 @@ static void every_id_has_a_row_with_a_name_of_its_own(void **state)
 	}
 }
 
+/* Whoever may open no more than was asked for still gets every probe. */
+static void no_object_takes_more_descriptors_than_are_asked_for(void **state)
+{
+	const struct bpf_map *map;
+
+	for (size_t i = 0; i < object_count; i++) {
+		int held = 2; /* its own types, and those it is fitted to */
+
+		bpf_object__for_each_map(map, objects[i].object)
+			held++;
+		if (held > OBJECT_DESCRIPTORS)
+			fail_msg("object %s takes %d descriptors", objects[i].source->name, held);
+	}
+}
+
 static void a_line_and_the_file_of_a_path_have_the_same_probes(void **state)
 {
 #define PROBE(ID)		 PROBE_##ID,
@@ -176,6 +191,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_id_has_a_row_with_a_name_of_its_own),
+		cmocka_unit_test(no_object_takes_more_descriptors_than_are_asked_for),
 		cmocka_unit_test(a_line_and_the_file_of_a_path_have_the_same_probes),
 		cmocka_unit_test(every_program_of_a_row_exists),
 		cmocka_unit_test(every_program_belongs_to_a_row),

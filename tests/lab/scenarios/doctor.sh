@@ -33,7 +33,7 @@ guest() {
 	mkdir -p "$results"
 	keep before
 	# Modules that come while a recording runs get their probes then.
-	faultline record -o probes.flt 2>record.err &
+	faultline record --tcp -o probes.flt 2>record.err &
 	recorder=$!
 	wait_for 30 grep -q 'recording into' record.err
 	load vfio-pci

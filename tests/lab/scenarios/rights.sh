@@ -11,7 +11,7 @@
 recorded_by() { # NAME COMMAND...
 	local name=$1
 	shift
-	"$@" faultline record -q --duration 500ms -o "user/$name.flt" 2>"$name.err"
+	"$@" faultline record --tcp -q --duration 500ms -o "user/$name.flt" 2>"$name.err"
 	equal "recorded by $name" "$(($? % 5))" 0
 	cat "$name.err"
 	"$@" faultline doctor --csv=- --table probes >"$results/$name-probes.csv"

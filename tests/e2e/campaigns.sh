@@ -4,6 +4,15 @@
 # table is the same in text, CSV and JSON. `make campaigns` runs the full grids.
 . "$(dirname "$0")/lib.sh"
 
+# The expectations that did not hold, or what ended the run.
+why() {
+	if grep -qE '^(FAIL|ERROR)' verdicts; then
+		sed -nE 's/^(FAIL|ERROR) +([^:]*):.*/\2/p' verdicts | tr '\n' ' '
+	else
+		tail -n 1 verdicts
+	fi
+}
+
 for job in "$root"/injectors/jobs/*.ini; do
 	name=$(basename "$job" .ini)
 	[ "$name" = demo ] && continue
@@ -15,13 +24,12 @@ for job in "$root"/injectors/jobs/*.ini; do
 		"$INJECT" run "$job" --short --csv="$name.csv" >out 2>verdicts
 		status=$?
 		[ $status -eq 0 ] && break
-		[ $attempt -lt 3 ] && retried "$name" "attempt $attempt: exit $status"
-		grep -E '^(FAIL|ERROR)' verdicts | sed 's/^/    /'
+		[ $attempt -lt 3 ] && retried "$name" "attempt $attempt: exit $status: $(why)"
 	done
 	if [ $status -eq 0 ] && grep -q '^PASS' verdicts && ! grep -qE '^(FAIL|ERROR)' verdicts; then
 		ok "$name: $(grep -c '^PASS' verdicts) expectations in $((SECONDS - begin)) s"
 	else
-		not_ok "$name" "exit $status"
+		not_ok "$name" "exit $status: $(why)"
 		sed 's/^/    /' verdicts
 		sed 's/^/    /' "$name.csv"
 	fi

@@ -124,6 +124,16 @@ struct network_making {
 	int outside; /* the host's namespace */
 };
 
+/* Something else may have its name, as where a container masks it. */
+static int no_tun(int error)
+{
+	bool lacking = error == ENOENT || error == ENODEV || error == ENXIO || error == ENOTTY;
+
+	return failed(lacking ? -EPERM : -error,
+		      TUN_DEVICE ": %s; a TAP needs it: modprobe tun, or give it to the container",
+		      error == ENOTTY ? "it is no TUN device" : strerror(error));
+}
+
 /* One queue of a TAP; the first makes it. */
 static int open_queue(struct ifreq *request, unsigned long offload, int *queue)
 {
@@ -131,13 +141,11 @@ static int open_queue(struct ifreq *request, unsigned long offload, int *queue)
 
 	*queue = open(TUN_DEVICE, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	if (*queue < 0)
-		return failed(errno == ENOENT || errno == ENODEV || errno == ENXIO ? -EPERM
-										   : -errno,
-			      TUN_DEVICE
-			      ": %s; a TAP needs it: modprobe tun, or give it to the container",
-			      strerror(errno));
+		return no_tun(errno);
 	if (ioctl(*queue, TUNSETIFF, request))
-		return failed(-errno, "making the TAP %s: %s", request->ifr_name, strerror(errno));
+		return errno == ENOTTY ? no_tun(errno)
+				       : failed(-errno, "making the TAP %s: %s", request->ifr_name,
+						strerror(errno));
 	if (ioctl(*queue, TUNSETOFFLOAD, offload) ||
 	    (request->ifr_flags & IFF_VNET_HDR && ioctl(*queue, TUNSETVNETHDRSZ, &header)))
 		return failed(-errno, "offload of the TAP %s: %s", request->ifr_name,

@@ -26,12 +26,13 @@ nothing_left() { ! left; }
 no_tap_on_the_host() { ! ip -o link show type tun 2>/dev/null | grep -q ': net[:@]'; }
 running() { [ "$(pgrep -fc "^$sleeper")" = "$1" ]; }
 
-# fails NAME SENTENCE: job.ini ends with status 1 and a sentence, and leaves nothing.
+# fails NAME SENTENCE [STATUS]: job.ini ends with that status, or 1, and one sentence, and leaves nothing.
 fails() {
 	local status
 	timeout 60 "$INJECT" run job.ini >out 2>err
 	status=$?
-	equal "$1: status" $status 1
+	equal "$1: status" $status "${3:-1}"
+	equal "$1: one sentence" "$(wc -l <err)" 1
 	check "$1: its sentence ($(cat err))" grep -q "$2" err
 	check "$1: nothing is left" nothing_left
 }
@@ -63,6 +64,33 @@ fails "a server that ends" "program server (true) ended with status 0 before it 
 	section load wire load "$sleeper"
 } >job.ini
 fails "a load that does not end" "program load ($sleeper) is not done after 1.00s; accepted: .*machine.timeout"
+
+{
+	echo "$nic"
+	section load wire load "/no/such/program -x"
+} >job.ini
+fails "a program that is missing" "job.ini:6: program load: /no/such/program: no such program; install it" 3
+
+# A duration ends all of its programs, also those that no longer belong to a shell and hear no signal.
+{
+	echo "$nic"
+	section server guest server "$sleeper"
+	section load wire load "setsid sh -c 'trap \"\" TERM INT HUP; setsid $sleeper & wait; $sleeper'" 'duration = 700ms'
+} >job.ini
+timeout 60 "$INJECT" run job.ini >out 2>err
+equal "a duration: status" "$? $(cat err)" "0 "
+check "a duration: nothing is left" nothing_left
+
+# As on a host that has no such device: another in its place, and none at all.
+for with in /dev/null nothing; do
+	unshare --mount sh -c 'if [ $0 = nothing ]; then mount -t tmpfs none /dev/net; else mount --bind $0 /dev/net/tun; fi
+		exec timeout 60 "$@"' $with "$INJECT" run job.ini >out 2>err
+	status=$?
+	equal "no /dev/net/tun ($with): status" $status 4
+	check "no /dev/net/tun ($with): its sentence ($(cat err))" grep -q '/dev/net/tun: .*; a TAP needs it: modprobe tun' err
+	equal "no /dev/net/tun ($with): one sentence" "$(wc -l <err)" 1
+	check "no /dev/net/tun ($with): nothing is left" nothing_left
+done
 
 # What a program was to say and did not is missing in the table; why is told once.
 {
@@ -113,6 +141,39 @@ kill -KILL "$machine"
 wait $campaign
 equal "a killed machine: status" $? 1
 check "a killed machine leaves nothing" wait_for 10 nothing_left
+
+# Nothing of the host is other than before, whenever a campaign is killed: networks, interfaces, settings, processes.
+of_host() {
+	sysctl -a 2>/dev/null | grep '^net\.' | grep -vE '^net\.netfilter\.nf_conntrack_count|_file_entries|\.random'
+	ip -o link
+	ip netns
+	readlink /proc/[0-9]*/ns/net 2>/dev/null | sort -u | grep -vxF "$others"
+}
+others=$(readlink /proc/[0-9]*/ns/net | sort -u | grep -vxF "$(readlink /proc/self/ns/net)")
+{
+	echo "$nic"
+	printf 'sysctl = net.ipv4.tcp_rmem=4096 32768 32768, net.core.somaxconn=77\nlink = 10M\ntcp = classic\n'
+	section server guest server "$sleeper"
+	section load wire load "$sleeper"
+} >job.ini
+of_host >before
+start
+of_host | grep -v '^net:\[' >during
+grep -v '^net:\[' before >host
+check "while it runs the host is as before" cmp host during
+kill -KILL $campaign
+wait $campaign 2>/dev/null
+same_host() { of_host >after && cmp -s before after && nothing_left; }
+differs=
+for instant in 0 30 70 110 160 220 290 400 600 900; do
+	"$INJECT" run job.ini >out 2>err &
+	campaign=$!
+	sleep 0.$(printf '%03d' $instant)
+	kill -KILL $campaign
+	wait $campaign 2>/dev/null
+	wait_for 10 same_host || differs+=" $instant ms: $(diff before after | head -n 3)"
+done
+equal "killed at ten instants: the host is as before" "$differs" ""
 
 # A server that waits to be ready is told to stop.
 {

@@ -131,7 +131,7 @@ enum rdma_counter {
 enum loss_reason {
 	LOSS_UNKNOWN,
 	LOSS_FAULT,	  /* a page of their buffers or ring was absent */
-	LOSS_NO_BUFFER,	  /* the guest had posted none */
+	LOSS_NO_BUFFER,	  /* the guest had posted none, or none that the device may ask for yet */
 	LOSS_CACHE_FULL,  /* of the device's frame cache, that frames of all rings pass through */
 	LOSS_BACKUP_FULL, /* of the backup ring, or of what it may hold for one ring */
 	LOSS_BEFORE_NIC,  /* the NIC's own queue to the wire was full: it was late */

@@ -70,12 +70,12 @@ static void port_translate(struct port *port, struct dma *dma)
 	dma->segments = 0;
 	while (at < end) {
 		__u64 piece = PAGE_BYTES - (at & (PAGE_BYTES - 1));
-		struct iovec *last = &dma->iov[dma->segments - 1];
+		struct iovec *last = dma->segments ? &dma->iov[dma->segments - 1] : NULL;
 		char *frame = frame_of(port, at);
 
 		if (piece > end - at)
 			piece = end - at;
-		if (dma->segments && (char *)last->iov_base + last->iov_len == frame)
+		if (last && (char *)last->iov_base + last->iov_len == frame)
 			last->iov_len += piece;
 		else
 			dma->iov[dma->segments++] = (struct iovec){frame, piece};

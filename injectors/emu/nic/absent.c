@@ -34,19 +34,38 @@ bool nic_asks_for(const struct nic *nic, __u64 page)
 	return false;
 }
 
+/* Of a request that found too few group indices some pages have no group: they are asked for with the next one. */
+static struct nic_blame blame_page(const struct nic_request *request, __u32 index)
+{
+	if (!request || request->group[index] == NIC_NO_GROUP)
+		return (struct nic_blame){0};
+	return (struct nic_blame){true, request->group[index], request->fault[index]};
+}
+
+/* Whose answer lets the ring ask for what it could not: the faults' numbers tell their age. */
+static struct nic_blame blame_oldest(const struct nic_ring *ring)
+{
+	struct nic_blame oldest = {0};
+
+	for (__u32 i = 0; i < ring->nic->settings.fault_limit; i++) {
+		struct nic_blame blame =
+			ring->requests[i].open ? blame_page(&ring->requests[i], 0) : oldest;
+
+		if (blame.known && (!oldest.known || blame.fault < oldest.fault))
+			oldest = blame;
+	}
+	return oldest;
+}
+
 struct nic_blame ring_blame(const struct nic_ring *ring, __u64 page)
 {
 	const struct nic *nic = ring->nic;
-	__u32 index;
+	struct nic_blame blame = {0};
+	__u32 index = 0;
 
-	for (__u32 r = 0; r < nic->queues; r++) {
-		const struct nic_request *request = find_request(&nic->ring[r], page, &index);
-
-		if (request)
-			return (struct nic_blame){true, request->group[index],
-						  request->fault[index]};
-	}
-	return (struct nic_blame){0};
+	for (__u32 r = 0; r < nic->queues && !blame.known; r++)
+		blame = blame_page(find_request(&nic->ring[r], page, &index), index);
+	return blame.known ? blame : blame_oldest(ring);
 }
 
 static struct nic_request *free_request(struct nic_ring *ring)

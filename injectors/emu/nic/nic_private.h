@@ -174,7 +174,8 @@ int requests_create(struct nic_ring *ring);
 void requests_destroy(struct nic_ring *ring);
 /* These pages are absent: asks for those that nobody has asked for. */
 void ring_want(struct nic_ring *ring, const __u64 *pages, __u32 count, bool write);
-/* The request that is open for a page. */
+/* The fault that is open for a page; of one that no request is for, as the ring has all that it may have, the oldest
+ * that the ring waits for. Unknown: neither. */
 struct nic_blame ring_blame(const struct nic_ring *ring, __u64 page);
 bool nic_asks_for(const struct nic *nic, __u64 page);
 

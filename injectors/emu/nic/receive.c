@@ -42,6 +42,9 @@ static void frame_lost(struct nic_ring *ring, const struct nic_frame *frame,
 		reason = LOSS_NO_BUFFER;
 	if (reason == LOSS_FAULT) {
 		blame = ring_blame(ring, ring->absent_page);
+		/* The page may not be asked for yet: no fault is open that could be named. */
+		if (!blame.known)
+			reason = LOSS_NO_BUFFER;
 	} else if (reason == LOSS_NO_BUFFER && awaits_descriptors(ring)) {
 		reason = LOSS_FAULT;
 		blame = ring_blame(ring, ring->descriptor_page);

@@ -29,7 +29,7 @@ void nic_kick(struct nic *nic)
 /* Descriptors whose page is absent are buffers that the guest has posted and the device cannot see. */
 static bool awaits_descriptors(const struct nic_ring *ring)
 {
-	return ring->state.unseen && ring_blame(ring, ring->descriptor_page).known;
+	return ring->state.unseen && nic_asks_for(ring->nic, ring->descriptor_page);
 }
 
 static void frame_lost(struct nic_ring *ring, const struct nic_frame *frame,

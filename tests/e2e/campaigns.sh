@@ -4,13 +4,13 @@
 # table is the same in text, CSV and JSON. `make campaigns` runs the full grids.
 . "$(dirname "$0")/lib.sh"
 
-# The expectations that did not hold, or what ended the run.
-why() {
-	if grep -qE '^(FAIL|ERROR)' verdicts; then
-		sed -nE 's/^(FAIL|ERROR) +([^:]*):.*/\2/p' verdicts | tr '\n' ' '
-	else
-		tail -n 1 verdicts
-	fi
+# What went wrong, in one line: each expectation that failed with what was measured, or what a run that came
+# to none had to say.
+why() { # STATUS
+	local failed
+	failed=$(awk '/^(FAIL|ERROR) / { sub(/: .*/, ""); failed = $0; getline; sub(/^ +/, ""); print failed " (" $0 ")" }' verdicts)
+	[ -n "$failed" ] || failed=$(grep -vE '^(PASS|      )' verdicts | tail -3)
+	echo "exit $1: $failed" | paste -sd ';' | cut -c 1-1500
 }
 
 for job in "$root"/injectors/jobs/*.ini; do
@@ -24,12 +24,12 @@ for job in "$root"/injectors/jobs/*.ini; do
 		"$INJECT" run "$job" --short --csv="$name.csv" >out 2>verdicts
 		status=$?
 		[ $status -eq 0 ] && break
-		[ $attempt -lt 3 ] && retried "$name" "attempt $attempt: exit $status: $(why)"
+		[ $attempt -lt 3 ] && retried "$name" "attempt $attempt: $(why $status)"
 	done
 	if [ $status -eq 0 ] && grep -q '^PASS' verdicts && ! grep -qE '^(FAIL|ERROR)' verdicts; then
 		ok "$name: $(grep -c '^PASS' verdicts) expectations in $((SECONDS - begin)) s"
 	else
-		not_ok "$name" "exit $status: $(why)"
+		not_ok "$name" "$(why $status)"
 		sed 's/^/    /' verdicts
 		sed 's/^/    /' "$name.csv"
 	fi

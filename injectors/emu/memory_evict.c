@@ -8,7 +8,7 @@
  * finds it missing and has it brought back, from a backing file that is already written.
  * Minor: both mappings drop the page, the page cache keeps it.
  *
- * A page may be back before its absence was proven: then all is done again, thrice at most.
+ * A page may be back before its absence was proven: then all is done again, EVICT_TRIES times at most.
  */
 #include "injectors/emu/memory_private.h"
 

@@ -17,7 +17,7 @@
 
 #include "injectors/emu/memory.h"
 
-#define EVICT_TRIES	  3
+#define EVICT_TRIES	  64 /* a guest CPU may touch the page between its going and the look */
 #define RESOLVE_TRIES	  3
 #define PAGER_DESCRIPTORS 5
 

@@ -143,10 +143,12 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 			      "of them, those that their guests got"},
 	[RESULT_LOST] = {"lost", NULL, NULL, COLUMN_COUNT, 7, true,
 			 "frames on their way to a guest that were lost, whatever for"},
-	[RESULT_LOST_FAULT] = {"lost_fault", NULL, NULL, COLUMN_COUNT, 10, true,
-			       "of them: a page of their buffers or of the ring was absent"},
-	[RESULT_LOST_NO_BUFFER] = {"lost_no_buffer", NULL, NULL, COLUMN_COUNT, 14, true,
-				   "the guest had posted no buffer"},
+	[RESULT_LOST_FAULT] =
+		{"lost_fault", NULL, NULL, COLUMN_COUNT, 10, true,
+		 "of them: a page of their buffers or of the ring was absent, and asked for"},
+	[RESULT_LOST_NO_BUFFER] =
+		{"lost_no_buffer", NULL, NULL, COLUMN_COUNT, 14, true,
+		 "the guest had posted no buffer, or none that may be asked for yet"},
 	[RESULT_LOST_CACHE_FULL] = {"lost_cache_full", NULL, NULL, COLUMN_COUNT, 15, true,
 				    "the cache of all rings was full (rx_policy=cache)"},
 	[RESULT_LOST_BACKUP_FULL] = {"lost_backup_full", NULL, NULL, COLUMN_COUNT, 16, true,

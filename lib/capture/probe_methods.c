@@ -168,21 +168,30 @@ bool probe_take_next_method(struct probe_set *set, struct probe *probe, const ch
 	const struct attach_method *methods = probe->methods;
 	size_t next = probe->method ? probe->method - methods + 1 : 0;
 	char reasons[REASON_TEXT] = "", unloaded[NAME_TEXT];
+	bool fits = false;
+	size_t kept;
 
 	if (reason)
 		collect(reasons, reason);
+	kept = strlen(reasons);
 	probe->program = probe->returns = NULL;
 	for (; set->names && next < ATTACH_METHODS && methods[next].kind; next++) {
 		char missing[REASON_TEXT] = "";
 
-		if (method_exists(set, probe, &methods[next], missing) &&
-		    method_in_place(set, probe, &methods[next], missing)) {
+		bool exists = method_exists(set, probe, &methods[next], missing);
+
+		if (exists && method_in_place(set, probe, &methods[next], missing)) {
 			probe->method = &methods[next];
 			probe->waits = false;
 			describe_method(probe, probe->method);
 			return true;
 		}
-		collect(reasons, missing);
+		/* Where one is for this kernel, what is the matter with the others is not why. */
+		if (exists && !fits)
+			reasons[kept] = '\0';
+		if (exists || !fits)
+			collect(reasons, missing);
+		fits |= exists;
 	}
 	if (!set->names)
 		snprintf(reasons, sizeof(reasons), "%s",

@@ -51,7 +51,7 @@ check "a flight recorder has them" grep -q '^TCP retransmission,' events.csv
 record unasked --kind tcp -- "$loss" --short
 compare "nobody asked" unasked.flt unasked.made --nothing
 equal "and no program was attached for it" "$(state_of unasked tcp_retransmit)" off
-check "and says why" grep -q 'no emulated machine has a network' <("$FAULTLINE" report unasked.flt --csv=- --table probes 2>/dev/null)
+check "and says why, and nothing else" grep -q 'tcp_retransmit,off.*,"no emulated machine has a network, and the host.s was not asked for (--tcp)",$' <("$FAULTLINE" report unasked.flt --csv=- --table probes 2>/dev/null)
 
 record filtered -d 'vm/other' --kind tcp -- "$loss" --short --machine
 compare "another device was asked for" filtered.flt filtered.made --nothing

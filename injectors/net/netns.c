@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/base/fail.h"
+#include "lib/base/mount.h"
 #include "lib/base/signals.h"
 
 #define NETNS_SENTENCE 4096
@@ -62,6 +63,8 @@ int netns_open_own(void)
 {
 	int fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
 
+	if (fd < 0 && !mount_has_proc())
+		return failed(-EPERM, "/proc is not mounted: %s", mount_remedy());
 	return fd < 0 ? failed(-errno, "/proc/thread-self/ns/net: %s", strerror(errno)) : fd;
 }
 

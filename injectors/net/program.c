@@ -48,6 +48,31 @@ static __u64 program_now(void)
 	return (__u64)now.tv_sec * NSEC_PER_SEC + (__u64)now.tv_nsec;
 }
 
+/* A script without its interpreter, or none at all, would be refused only once the machine runs. */
+static int program_check_format(const struct program_config *config, const char *path)
+{
+	char head[PATH_MAX] = "", *interpreter = head + 2;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t size = fd < 0 ? 0 : read(fd, head, sizeof(head) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	/* What may be run need not be readable. */
+	if (fd < 0 || (size >= 4 && !memcmp(head, "\177ELF", 4)))
+		return 0;
+	if (strncmp(head, "#!", 2) != 0)
+		return failed(-ENOEXEC,
+			      "program %s: %s: the kernel does not execute it; accepted: a binary, "
+			      "or a script that begins with #! and its interpreter",
+			      config->name, path);
+	interpreter += strspn(interpreter, " \t");
+	interpreter[strcspn(interpreter, " \t\n")] = '\0';
+	if (access(interpreter, X_OK))
+		return failed(-ENOEXEC, "program %s: %s: its interpreter '%s' cannot be run: %s",
+			      config->name, path, interpreter, strerror(errno));
+	return 0;
+}
+
 /* Its words and where it is. */
 static int program_prepare(const struct program_config *config, struct program_words *words,
 			   char path[PATH_MAX], struct listening *listening)
@@ -71,7 +96,7 @@ static int program_prepare(const struct program_config *config, struct program_w
 	if (access(path, X_OK))
 		return failed(-EACCES, "program %s: %s: cannot be run: %s", config->name, path,
 			      strerror(errno));
-	return 0;
+	return program_check_format(config, path);
 }
 
 int program_check(const struct program_config *config)

@@ -92,12 +92,16 @@ static _Noreturn void become_program(struct init *init)
 	program_refuse(init, "being run");
 }
 
-/* What it writes to its home or leaves in /tmp goes with it. */
+/*
+ * What it writes to its home or leaves in /tmp goes with it. The processes that it sees are those that it can signal;
+ * a container may forbid that mount, and the host's are seen then.
+ */
 static void init_mount(struct init *init)
 {
 	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) ||
 	    mount("faultline-program", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777,size=64m"))
 		init_refuse(init, "a /tmp of its own", errno);
+	(void)mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
 }
 
 static void init_start(struct init *init)

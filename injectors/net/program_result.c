@@ -25,13 +25,21 @@ const char *const result_formats[RESULT_FORMATS] = {
 	[RESULT_REDIS] = "redis", [RESULT_SOCKPERF] = "sockperf",
 };
 
+/* More than any machine does in a second, or ms than any lives: no result, and it would overflow ns. */
+#define AMOUNT_MOST 1e12
+
+static bool is_amount(double number)
+{
+	return isfinite(number) && number >= 0 && number <= AMOUNT_MOST;
+}
+
 /* What is no number of something becomes none. */
 static double json_amount(const json_t *object, const char *key)
 {
 	const json_t *value = json_object_get(object, key);
 	double number = json_is_number(value) ? json_number_value(value) : NAN;
 
-	return isfinite(number) && number >= 0 ? number : NAN;
+	return is_amount(number) ? number : NAN;
 }
 
 static int take_iperf3(const json_t *root, struct program_result *result)
@@ -128,7 +136,7 @@ static bool redis_row(const char *line, size_t length, double numbers[REDIS_NUMB
 		if (!field || field < row + 2 || field[-1] != ',' || field[-2] != '"')
 			return false;
 		numbers[i] = strtod(field + 1, &end);
-		if (end == field + 1 || *end || !isfinite(numbers[i]) || numbers[i] < 0)
+		if (end == field + 1 || *end || !is_amount(numbers[i]))
 			return false;
 		field[-2] = '\0';
 	}
@@ -177,7 +185,7 @@ static double sockperf_percentile(const char *text, const char *name)
 	char end;
 
 	if (!line || sscanf(line + strlen(name), " = %lf%c", &value, &end) != 2 || end != '\n' ||
-	    !isfinite(value) || value < 0)
+	    !is_amount(value))
 		return NAN;
 	return value;
 }

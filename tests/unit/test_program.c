@@ -143,6 +143,15 @@ static void words_are_parted_as_told(void **state)
 	said("too long; accepted: 64 words");
 }
 
+static void write_file(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "we");
+
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
 static void what_cannot_run_is_told_before(void **state)
 {
 	struct program_config config = config_of("no-such-program -x", PROGRAM_LOAD);
@@ -170,6 +179,14 @@ static void what_cannot_run_is_told_before(void **state)
 	config = config_of(path, PROGRAM_LOAD);
 	assert_int_equal(program_check(&config), -EACCES);
 	said("cannot be run: Permission denied");
+	assert_int_equal(chmod(path, 0755), 0);
+	assert_int_equal(program_check(&config), -ENOEXEC);
+	said("the kernel does not execute it; accepted: a binary, or a script");
+	write_file(path, "#! /no/such/interpreter -x\n");
+	assert_int_equal(program_check(&config), -ENOEXEC);
+	said("its interpreter '/no/such/interpreter' cannot be run: No such file");
+	write_file(path, "#!/bin/sh\n");
+	assert_int_equal(program_check(&config), 0);
 	unlink(path);
 }
 
@@ -189,6 +206,13 @@ static void what_is_no_program_is_told(void **state)
 	config = config_of(path, PROGRAM_LOAD);
 	assert_int_equal(program_start(&program, &host, &network, &config), -ENOEXEC);
 	assert_null(program);
+	said("the kernel does not execute it; accepted: a binary, or a script");
+	/* Another machine's. */
+	fd = open(path, O_WRONLY | O_TRUNC);
+	assert_int_equal(write(fd, "\177ELF", 4), 4);
+	close(fd);
+	assert_int_equal(program_start(&program, &host, &network, &config), -ENOEXEC);
+	assert_null(program);
 	said("being run: Exec format error");
 	assert_int_equal(chmod(path, 0700), 0);
 	assert_int_equal(program_start(&program, &host, &network, &config), -EACCES);
@@ -203,6 +227,9 @@ static void it_runs_as_nobody_in_its_namespace(void **state)
 	/* The first process of its PID namespace is ours; it has a session and a group of its own. */
 	prints("sh -c 'echo $$ $PPID'", "2 1\n");
 	prints("/usr/bin/python3 -c 'import os; print(os.getsid(0), os.getpgid(0))'", "2 2\n");
+	/* Of the host it sees no process. */
+	prints("/usr/bin/python3 -c 'import os; print(sorted(f for f in os.listdir(\"/proc\") if f.isdigit()), os.readlink(\"/proc/self\"))'",
+	       "['1', '2'] 2\n");
 	/* Signals 32 and 33 are the C library's own, which it lets nobody reset. */
 	prints("sh -c 'grep -E \"NoNewPrivs|CapEff|SigBlk|SigIgn\" /proc/self/status | cut -f2 | sed s/180000000$/000000000/'",
 	       "0000000000000000\n0000000000000000\n0000000000000000\n1\n");

@@ -263,6 +263,28 @@ static struct link_config link_of(const struct network_making *making)
 	return link;
 }
 
+static int rehearse_settings(void *argument)
+{
+	const struct network_making *making = argument;
+
+	return setting_each(making->config->settings, write_setting, argument);
+}
+
+int network_rehearse(const struct network_config *config)
+{
+	struct network_making making = {.config = config, .outside = netns_open_own()};
+	int err = 0;
+
+	if (making.outside < 0)
+		return making.outside;
+	if (*config->congestion)
+		err = congestion_is_there(config->congestion);
+	if (!err && *config->settings)
+		err = netns_run(NETNS_NEW, rehearse_settings, &making);
+	close(making.outside);
+	return err == -EPERM || err == -EACCES ? 0 : err;
+}
+
 /* Within the new namespace. */
 static int make_end(void *argument)
 {

@@ -85,6 +85,12 @@ int network_parse_link(const char *text, __u64 *bits);
  */
 int network_check(const struct network_config *config);
 
+/*
+ * What this kernel would say of the algorithm and of the settings, tried in a network namespace of a moment:
+ * -EINVAL with a sentence that names the value. What needs a right that we have not is left to network_open().
+ */
+int network_rehearse(const struct network_config *config);
+
 /* Returns 0 or a negative errno with a sentence; then there is nothing to close. */
 int network_open(struct network *network, const struct network_config *config);
 void network_close(struct network *network);

@@ -94,16 +94,16 @@ static int setting_look(void *argument)
 	return 0;
 }
 
-/* A file of /proc/sys that both see is one setting; what a namespace has for itself is a file of its own. */
-static bool setting_is_shared(const char *path, int fd, int outside)
+/* A file of /proc/sys that both see is one setting; what a namespace has for itself is a file of its own. 1: shared. */
+static int setting_is_shared(const char *path, int fd, int outside)
 {
 	struct setting_place place = {.path = path, .fd = -1};
 	struct stat here, there;
-	bool same;
+	int same, err = netns_run(outside, setting_look, &place);
 
 	/* What cannot be shown to be apart is not touched. */
-	if (netns_run(outside, setting_look, &place))
-		return true;
+	if (err)
+		return err;
 	same = place.fd >= 0 &&
 	       (fstat(fd, &here) || fstat(place.fd, &there) || same_file(&here, &there));
 	if (place.fd >= 0)
@@ -111,15 +111,31 @@ static bool setting_is_shared(const char *path, int fd, int outside)
 	return same;
 }
 
-static int setting_put(int fd, const char *name, const char *value)
+/* One line, its numbers with blanks between them. */
+static void setting_read(const char *path, char text[SETTING_TEXT])
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	ssize_t size = fd < 0 ? 0 : read(fd, text, SETTING_TEXT - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[size > 0 ? size : 0] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	for (char *c = text; *c; c++)
+		*c = *c == '\t' ? ' ' : *c;
+}
+
+static int setting_put(int fd, const char *path, const char *name, const char *value)
 {
 	ssize_t size = write(fd, value, strlen(value));
+	int error = size < 0 ? errno : EINVAL;
+	char now[SETTING_TEXT];
 
 	if (size == (ssize_t)strlen(value))
 		return 0;
-	return failed(size < 0 && errno != EINVAL ? -errno : -EINVAL,
-		      "sysctl: %s=%s: the kernel refuses the value: %s", name, value,
-		      size < 0 ? strerror(errno) : "not all of it was taken");
+	setting_read(path, now);
+	return failed(-error, "sysctl: %s=%s: the kernel refuses the value: %s; it has '%s'", name,
+		      value, size < 0 ? strerror(error) : "not all of it was taken", now);
 }
 
 int setting_write(const char *name, const char *value, int outside)
@@ -140,14 +156,16 @@ int setting_write(const char *name, const char *value, int outside)
 			      "those of `unshare -n sysctl -a`",
 			      name);
 	if (fd < 0)
-		return failed(-errno, "sysctl: %s: %s in a namespace; leave it out", name,
+		return failed(-errno, "sysctl: %s in a network namespace: %s", name,
 			      strerror(errno));
-	err = setting_is_shared(path, fd, outside)
-		      ? failed(-EPERM,
-			       "sysctl: %s is the whole host's; accepted: settings that a "
-			       "namespace has for itself",
-			       name)
-		      : setting_put(fd, name, value);
+	err = setting_is_shared(path, fd, outside);
+	if (err > 0)
+		err = failed(-EINVAL,
+			     "sysctl: %s is the whole host's; accepted: settings that a namespace "
+			     "has for itself",
+			     name);
+	else if (!err)
+		err = setting_put(fd, path, name, value);
 	close(fd);
 	return err;
 }

@@ -12,7 +12,8 @@ int setting_each(const char *list, int (*each)(void *argument, const char *name,
 
 /*
  * Writes one in the calling thread's namespace. `outside` is a descriptor of the namespace that must not
- * change by it: a setting that both have in common is refused with -EPERM.
+ * change by it: a setting that both have in common is refused with -EINVAL, as is
+ * one that is not there or a value that the kernel does not take.
  */
 int setting_write(const char *name, const char *value, int outside);
 

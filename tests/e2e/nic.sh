@@ -259,6 +259,9 @@ refused "rx_buffer" 'rx_buffer.*accepted' -e '/^model/a rx_buffer = 1'
 refused "queue_depth" 'queue_depth.*accepted' -e 's/^queue_depth.*/queue_depth = 5/'
 refused "frames too long for the ring" 'queue_depth.*accepted' -e 's/^queue_depth.*/queue_depth = 2/' -e '/^model/a mtu = 9000'
 refused "too many buffers a frame for ooo" 'rx_buffer.*accepted' -e 's/= drop/= ooo/' -e '/^model/a mtu = 9000' -e '/^model/a rx_buffer = 256'
+refused "congestion control that is not there" 'congestion=nonesuch: this kernel has it not' -e '/^model/a congestion = nonesuch'
+refused "a sysctl that is not there" 'net.ipv4.nosuch: a network namespace has no such' -e '/^model/a sysctl = net.ipv4.nosuch=1'
+refused "a value that a sysctl has not" "tcp_sack=x: the kernel refuses the value.*it has '1'" -e '/^model/a sysctl = net.ipv4.tcp_sack=x'
 refused "sysctl not of net" 'net\.' -e '/^model/a sysctl = kernel.panic=1'
 refused "link" 'link.*accepted' -e '/^model/a link = fast'
 refused "a workload on a NIC" 'workload|model' -e '$a [workload w]' -e '$a device = net'
@@ -274,6 +277,5 @@ failed_run() {
 }
 failed_run "a program that is missing" 'nonesuch' -e 's/^run = iperf3 -s/run = nonesuch -s/'
 failed_run "a server that ends early" 'server' -e 's/^run = iperf3 -s.*/run = true/'
-failed_run "congestion control that is not there" 'nonesuch' -e '/^model/a congestion = nonesuch'
 check "nothing is left in the end" wait_for 20 is_as_before
 finish

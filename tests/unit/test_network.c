@@ -486,8 +486,14 @@ static void what_the_host_shares_is_not_written(void **state)
 	strcpy(config.settings, "net.ipv4.tcp_sack=0");
 	open_network(&network, &config);
 	shared.outside = network.ends[NETWORK_GUEST].netns;
-	assert_int_equal(network_run(&network, NETWORK_GUEST, write_shared, &shared), -EPERM);
+	assert_int_equal(network_run(&network, NETWORK_GUEST, write_shared, &shared), -EINVAL);
 	assert_non_null(strstr(failure_text(), "net.ipv4.tcp_sack is the whole host's"));
+	assert_string_equal(look_at(&network, NETWORK_GUEST, "cat /proc/sys/net/ipv4/tcp_sack"),
+			    "0\n");
+	/* That nobody can look is no reason to call it the host's. */
+	shared.outside = network.ends[NETWORK_GUEST].tap;
+	assert_int_equal(network_run(&network, NETWORK_GUEST, write_shared, &shared), -EINVAL);
+	assert_null(strstr(failure_text(), "whole host's"));
 	assert_string_equal(look_at(&network, NETWORK_GUEST, "cat /proc/sys/net/ipv4/tcp_sack"),
 			    "0\n");
 	shared.outside = network.ends[NETWORK_WIRE].netns;
@@ -525,6 +531,32 @@ static void bad_configurations_are_refused(void **state)
 		&config,
 		"congestion=nosuch: this kernel has it not, or not yet (modprobe tcp_nosuch); accepted: ");
 	assert_non_null(strstr(failure_text(), "reno"));
+}
+
+static void is_refused_before(const char *settings, const char *sentence)
+{
+	struct network_config config = usual;
+
+	strcpy(config.settings, settings);
+	assert_int_equal(network_rehearse(&config), -EINVAL);
+	assert_non_null(strstr(failure_text(), sentence));
+}
+
+static void what_the_kernel_refuses_is_told_before(void **state)
+{
+	struct network_config config = usual;
+
+	need_tap();
+	assert_int_equal(network_rehearse(&config), 0);
+	strcpy(config.settings, "net.ipv4.tcp_sack=0, net.ipv4.tcp_rmem=4096 32768 32768");
+	assert_int_equal(network_rehearse(&config), 0);
+	strcpy(config.congestion, "nosuch");
+	assert_int_equal(network_rehearse(&config), -EINVAL);
+	assert_non_null(strstr(failure_text(), "congestion=nosuch: this kernel has it not"));
+	is_refused_before("net.ipv4.nosuch=1",
+			  "sysctl: net.ipv4.nosuch: a network namespace has no such setting");
+	is_refused_before("net.ipv4.tcp_sack=x", "net.ipv4.tcp_sack=x: the kernel refuses the "
+						 "value: Invalid argument; it has '1'");
 }
 
 static void links_are_bits_a_second(void **state)
@@ -710,6 +742,7 @@ int main(void)
 		cmocka_unit_test(bad_settings_are_refused),
 		cmocka_unit_test(what_the_host_shares_is_not_written),
 		cmocka_unit_test(bad_configurations_are_refused),
+		cmocka_unit_test(what_the_kernel_refuses_is_told_before),
 		cmocka_unit_test(links_are_bits_a_second),
 		cmocka_unit_test(names_of_devices_become_names_of_interfaces),
 		cmocka_unit_test(counters_that_are_missing_are_told),

@@ -94,8 +94,8 @@ static int nic_agree(const struct device_check *check)
 		struct network_config network;
 
 		nic_network_config(settings, check->device->name, &network);
-		err = network_check(&network);
-		if (err)
+		err = network_check(&network) ?: network_rehearse(&network);
+		if (err == -EINVAL)
 			err = failed_in(-EBADMSG, "%s: %s", check->where, check->device->name);
 	}
 	return err;

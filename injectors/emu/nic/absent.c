@@ -179,8 +179,8 @@ static void request_raise(struct nic_ring *ring, struct nic_request *request)
 }
 
 /* One that is free, with those of the pages that nobody has asked for; NULL: not now. */
-static struct nic_request *request_begin(struct nic_ring *ring, const __u64 *pages, __u32 count,
-					 bool write)
+static struct nic_request *wanted_request(struct nic_ring *ring, const __u64 *pages, __u32 count,
+					  bool write)
 {
 	struct nic_request *request = free_request(ring);
 
@@ -202,7 +202,7 @@ static struct nic_request *request_begin(struct nic_ring *ring, const __u64 *pag
 
 void ring_want(struct nic_ring *ring, const __u64 *pages, __u32 count, bool write)
 {
-	struct nic_request *request = request_begin(ring, pages, count, write);
+	struct nic_request *request = wanted_request(ring, pages, count, write);
 
 	if (request)
 		request_raise(ring, request);
@@ -223,7 +223,7 @@ void ring_ask(struct nic_ring *ring)
 {
 	struct nic_wants *wants = &ring->wants;
 	struct nic_request *request =
-		wants->pages ? request_begin(ring, wants->page, wants->pages, true) : NULL;
+		wants->pages ? wanted_request(ring, wants->page, wants->pages, true) : NULL;
 
 	wants->pages = 0;
 	wants->buffers = 0;

@@ -237,7 +237,7 @@ static __u32 first_unseen(struct flow_table *table, const struct frame_info *inf
 }
 
 /* Whether something of it is lost and has not come since. */
-static bool is_missing(const struct flow_table *table, const struct frame_info *info)
+static bool has_missing_byte(const struct flow_table *table, const struct frame_info *info)
 {
 	const struct known_flow *flow =
 		table->open ? flow_find((struct flow_table *)table, frame_addresses(info),
@@ -264,7 +264,7 @@ int flow_lost(struct flow_table *table, const struct frame_info *info, __u64 now
 		return 0;
 	lost.first = first_unseen(table, info);
 	if (!sequence_before(lost.first, lost.end))
-		return is_missing(table, info) ? 0 : 1;
+		return has_missing_byte(table, info) ? 0 : 1;
 	flow = flow_find_or_add(table, frame_addresses(info), frame_ports(info));
 	if (flow)
 		abandon_old(table, flow, info);

@@ -89,7 +89,7 @@ static int check_frames(const struct device_check *check, const struct nic_setti
 }
 
 /* What the guest sends is its own; a wire may bring anything. */
-static int check_traffic(const struct device_check *check, const struct nic_settings *settings)
+static int check_sent_sizes(const struct device_check *check, const struct nic_settings *settings)
 {
 	const struct traffic_config *traffic = check->traffic;
 	__u32 most = nic_frame_bytes(settings) - nic_header_bytes(settings);
@@ -110,7 +110,7 @@ static int nic_agree(const struct device_check *check)
 	int err;
 
 	if (check->traffic)
-		return check_traffic(check, settings);
+		return check_sent_sizes(check, settings);
 	err = check_frames(check, settings);
 	if (!err)
 		err = check_memory(check, settings);

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The guest's side of data: post and poll are loads and stores of guest memory. No command, no system call, no lock that control
+ * takes. One thread at a time for a queue pair's send queue, one for its receive queue, one for a completion queue.
+ */
+#ifndef FAULTLINE_VERBS_DATA_H
+#define FAULTLINE_VERBS_DATA_H
+
+#include "injectors/emu/verbs/verbs_control.h"
+
+/* -ENOMEM: the queue is full (as ibv_post_send()); -EINVAL: more than VERBS_SGE_MAX pieces. */
+int verbs_post_send(struct verbs_pair *pair, const struct verbs_send *send);
+int verbs_post_recv(struct verbs_pair *pair, const struct verbs_receive *receive);
+/* Returns how many it took, up to `count`. */
+int verbs_poll_cq(struct verbs_queue *queue, int count, struct verbs_completion *completions);
+/* Waits until there is one that has not been polled; one eventfd. -ETIMEDOUT, -EPIPE (the device has stopped). */
+int verbs_wait_cq(struct verbs_queue *queue, __u64 deadline_ns);
+
+#endif

@@ -145,6 +145,18 @@ enum hold_place { HOLD_CACHE = 1, HOLD_BACKUP };
 
 enum ring_side { RING_RX, RING_TX };
 
+/* What memory regions of emulated RDMA devices are. */
+enum region_kind { REGION_KERNEL, REGION_PINNED, REGION_DEMAND, REGION_IMPLICIT };
+
+/* What a queue pair waits for. */
+enum rdma_wait {
+	RDMA_WAIT_MEMORY,  /* pages of its own: of what it sends, or of a read's responses to send */
+	RDMA_WAIT_RNR,	   /* the timer of a receiver-not-ready NAK, for pages of its peer */
+	RDMA_WAIT_READ,	   /* pages of its own, for a read's responses, dropped until then */
+	RDMA_WAIT_TIMEOUT, /* an acknowledgement that has not come */
+	RDMA_WAITS,
+};
+
 /* What made TCP send something again. */
 enum tcp_recovery {
 	RECOVERY_TIMEOUT = 1, /* the retransmission timer expired */

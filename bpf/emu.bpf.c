@@ -320,12 +320,11 @@ static __always_inline void fill_pair(struct event *event, const union arguments
 				      const struct device_state *device)
 {
 	event->device = device ? device->id : DEVICE_NONE;
-	event->queue = a->pair.queue;
+	event->tid = a->pair.pair;
 	event->address = a->pair.address;
 	event->length = a->pair.length;
 	event->value = a->pair.value;
-	event->tid = a->pair.counts >> 32;
-	event->group = a->pair.counts;
+	event->group = a->pair.group;
 	event->pasid = a->pair.more >> 32;
 	event->instance = a->pair.more;
 	event->code = a->pair.code;

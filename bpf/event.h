@@ -181,9 +181,9 @@ enum rdma_resend {
 
 /* What a queue pair waits for. */
 enum rdma_wait {
-	RDMA_WAIT_MEMORY,  /* pages of its own: of what it sends, or of a read's responses to send */
-	RDMA_WAIT_RNR,	   /* the timer of a receiver-not-ready NAK, for pages of its peer */
-	RDMA_WAIT_READ,	   /* pages of its own, for a read's responses, dropped until then */
+	RDMA_WAIT_MEMORY, /* pages of its own: of what it sends, or of a read's responses to send */
+	RDMA_WAIT_RNR,	  /* the timer of a receiver-not-ready NAK, for pages of its peer */
+	RDMA_WAIT_READ,	  /* pages of its own, for a read's responses, dropped until then */
 	RDMA_WAIT_TIMEOUT, /* an acknowledgement that has not come */
 	RDMA_WAITS,
 };

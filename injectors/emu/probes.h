@@ -31,9 +31,8 @@
  *
  * Arguments of the probes of RDMA devices, as struct pair_probe; what they are is with their kinds (bpf/event_kinds.def):
  *	0 device
- *	1 queue		number of the queue pair; rdma_counter: port; rdma_region and rdma_advised: QUEUE_NONE
- *	2 address, 3 length, 4 value	the event's
- *	5 counts	the event's tid << 32 | group
+ *	1 pair		number of the queue pair; rdma_counter: port; rdma_region and rdma_advised: 0
+ *	2 address, 3 length, 4 value, 5 group	the event's
  *	6 more		pasid << 32 | instance, of an event that names no fault
  *	7 code		as of frames_lost, with the fault that it names: open until its resume
  */
@@ -86,13 +85,13 @@ struct ring_probe {
 		    (p)->bytes, (p)->gauges, (p)->lost, (p)->interrupts)
 
 struct pair_probe {
-	__u64 device, queue, address, length, value, counts, more, code;
+	__u64 device, pair, address, length, value, group, more, code;
 };
 
 /* what: rnr_sent rnr_received packets_dropped packets_resent qp_rewound fault_suppressed qp_paused qp_resumed qp_error
  * qp_state rdma_counter rdma_region rdma_advised */
-#define PAIR_PROBE(what, p)                                                              \
-	STAP_PROBE8(faultline, what, (p)->device, (p)->queue, (p)->address, (p)->length, \
-		    (p)->value, (p)->counts, (p)->more, (p)->code)
+#define PAIR_PROBE(what, p)                                                             \
+	STAP_PROBE8(faultline, what, (p)->device, (p)->pair, (p)->address, (p)->length, \
+		    (p)->value, (p)->group, (p)->more, (p)->code)
 
 #endif

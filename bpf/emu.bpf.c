@@ -36,8 +36,7 @@ union arguments {
 		__u64 device, queue, side, frames, bytes, gauges, lost, interrupts;
 	} ring;
 	struct {
-		__u64 device, queue, address, length, value, counts, more,
-			code; /* code: as of frames */
+		__u64 device, pair, address, length, value, group, more, code; /* of frames */
 	} pair;
 };
 

@@ -119,6 +119,7 @@ static void tell_rnr_sent(struct observe *observe, __u32 pair, const struct tran
 {
 	struct pair_probe probe = probe_of(observe, pair, event);
 
+	probe.address |= (__u64)event->code << 32;
 	probe.length = rnr_timer_ns(event->timer);
 	probe.code = code_of(observe, (__u8)event->side, fault);
 	observe->counters[RDMA_RNR_SENT]++;
@@ -132,6 +133,7 @@ static void tell_rnr_received(struct observe *observe, __u32 pair,
 	struct pair_probe probe = probe_of(observe, pair, event);
 
 	probe.length = rnr_timer_ns(event->timer);
+	probe.code = 0;
 	observe->counters[RDMA_RNR_RECEIVED]++;
 	truth_event(observe, pair, event, no_fault, TRUTH_RNR_RECEIVED, 0, probe.length);
 	PAIR_PROBE(rnr_received, &probe);

@@ -16,6 +16,7 @@
 #include <linux/types.h>
 #include <stdbool.h>
 
+#include "bpf/event.h"
 #include "injectors/emu/verbs/verbs_layout.h"
 
 #define PSN_MASK	 0xffffffu
@@ -56,15 +57,6 @@ struct rdma_packet {
 /* 9.7.5.2.8, table 45: the 32 timers of an RNR NAK, ns. code 0 is the longest, 655.36 ms; 1 is 10 us. */
 __u64 rnr_timer_ns(__u8 code);
 
-/* Where at a queue pair a page can be absent. */
-enum rdma_side {
-	RDMA_INITIATOR_READS,  /* source of a send or write: the initiator reads memory */
-	RDMA_INITIATOR_WRITES, /* target of a read's responses */
-	RDMA_RESPONDER_READS,  /* source of a read's responses */
-	RDMA_RESPONDER_WRITES, /* target of a receive or write */
-	RDMA_SIDES,
-};
-
 /* Bytes of one or several pieces; local pieces by their own keys, a remote one by the key that the packet has. */
 struct rdma_transfer {
 	enum rdma_side side;
@@ -76,6 +68,7 @@ struct rdma_transfer {
 };
 
 struct queue_pair;
+struct transport_event;
 
 struct transport_ops {
 	/*
@@ -106,19 +99,6 @@ enum transport_event_kind {
 	TRANSPORT_RESUMED,	/* ... and goes on; token of the wait, since_ns */
 	TRANSPORT_ERROR,	/* the pair is in error: enum verbs_status */
 };
-
-enum rdma_drop {
-	RDMA_DROP_FAULT,     /* the first, whose page was absent */
-	RDMA_DROP_RNR,	     /* was in flight when the NAK was sent; before the sender went back */
-	RDMA_DROP_SEQUENCE,  /* behind a lost one */
-	RDMA_DROP_DUPLICATE, /* had arrived before */
-	RDMA_DROP_RESPONSE,  /* a read's response whose target is, or was, absent */
-	RDMA_DROP_NO_RECEIVE,/* nothing was posted */
-	RDMA_DROP_STATE,     /* the pair is in no state to take it */
-	RDMA_DROPS,
-};
-
-enum rdma_resend { RDMA_RESEND_RNR, RDMA_RESEND_SEQUENCE, RDMA_RESEND_TIMEOUT, RDMA_RESEND_READ, RDMA_RESENDS };
 
 struct transport_event {
 	enum transport_event_kind kind;

@@ -44,6 +44,7 @@ static int ask(struct asked *asked, __u64 page, __u32 count)
 
 	/* Nothing is expected of what is the port's own. */
 	memset(asked, 0xa5, sizeof(*asked));
+	asked->request.own = NULL;
 	asked->request.queue = 1;
 	asked->request.access = EVENT_WRITE;
 	asked->request.count = count;

@@ -51,6 +51,8 @@ enum verbs_status {
 	VERBS_STATUSES,
 };
 
+const char *verbs_status_name(enum verbs_status status); /* "unknown" for any other */
+
 enum verbs_send_flags {
 	VERBS_SEND_FENCE = 1 << 0, /* begins once reads before it have come */
 	VERBS_SEND_SIGNALED = 1 << 1, /* else only its failure is told */
@@ -91,7 +93,8 @@ struct verbs_completion {
 	__u32 bytes;
 	__u8 status; /* enum verbs_status */
 	__u8 opcode; /* enum verbs_opcode */
-	__u8 reserved[6];
+	__u16 entry; /* of the work request: the low bits of its index in its queue; it and those before are free again */
+	__u8 reserved[4];
 	__u64 turn;
 };
 

@@ -76,6 +76,7 @@ struct rdma_transfer {
 };
 
 struct queue_pair;
+struct transport_event;
 
 struct transport_ops {
 	/*

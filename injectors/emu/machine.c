@@ -232,6 +232,7 @@ static void machine_add_pins(struct machine_totals *totals, const struct pins *p
 	totals->pinned += stats.pinned;
 	totals->pinned_most += stats.most;
 	totals->pinned_skipped += stats.skipped;
+	totals->pins_refused += stats.refused;
 }
 
 static void add_memory(struct guest_memory_stats *sum, const struct guest_memory *memory)

@@ -23,6 +23,7 @@
 struct tenant_config {
 	char name[64];
 	__u64 memory;
+	__u64 memlock; /* bytes that devices may pin of it (pins.h), 0: no limit */
 	enum memory_backend backend;
 	cpu_set_t cpus; /* empty: all CPUs of the machine */
 };
@@ -133,6 +134,7 @@ struct machine_totals {
 	__u64 upgrades;	  /* read-only pages made writable */
 	__u64 pinned;	  /* pages of guests that devices keep (pins.h), now */
 	__u64 pinned_most, pinned_skipped; /* at once at most; evictions that passed over one */
+	__u64 pins_refused;		   /* for a tenant's memlock */
 	__u64 huge, splits;		   /* 2 MiB entries that IOPTs got, and that were split */
 	double best_round_trip_ns;    /* mean of the tenant whose is shortest; 0: nobody faulted */
 	struct histogram lookup_time; /* ns, of one DMA in LOOKUP_TIMED (port.h) */

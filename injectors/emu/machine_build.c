@@ -127,7 +127,8 @@ static int build_tenant(struct machine *machine, __u32 index)
 	if (!error)
 		error = page_locks_create(&tenant->evictions, tenant->config.memory >> PAGE_BITS);
 	if (!error)
-		error = pins_create(&tenant->pins, tenant->config.memory >> PAGE_BITS);
+		error = pins_create(&tenant->pins, tenant->config.memory >> PAGE_BITS,
+				    tenant->config.memlock);
 	if (!error && machine->config.premap)
 		error = guest_memory_populate(tenant->memory, 0, tenant->config.memory);
 	return error ? failed_in(error, "tenant %s", tenant->config.name) : 0;

@@ -375,6 +375,8 @@ int plan_build(struct plan *plan, const struct job *job)
 	for (__u32 d = 0; !err && d < b.plan->machine.device_count; d++)
 		err = plan_check_frames(&b, d);
 	if (!err)
+		err = plan_check_memlock(&b);
+	if (!err)
 		collect_cpus(plan);
 	free(b.tenant_origins);
 	free(b.device_origins);

@@ -31,6 +31,11 @@ int plan_no_device(const struct plan_builder *b, const char *where, const char *
 int plan_check_class(const struct plan_builder *b, const char *where,
 		     const struct device_config *device, const struct workload_config *workload);
 
+/* The devices of a tenant share its memory. */
+__u64 plan_device_share(const struct plan_builder *b, const struct device_config *device);
+/* Whether each tenant's memlock allows what its devices pin before anything runs. */
+int plan_check_memlock(const struct plan_builder *b);
+
 /* Each adds one for every device that its pattern fits. */
 int plan_workload(struct plan_builder *b, const struct job_workload *workload);
 int plan_traffic(struct plan_builder *b, const struct job_traffic *traffic);

@@ -18,10 +18,12 @@ struct bounce_pool {
 static int copy_open(struct rank_memory *memory)
 {
 	__u64 bytes = memory->bounces * memory->largest;
-	struct bounce_pool *pool =
-		calloc(1, sizeof(*pool) + memory->bounces * sizeof(pool->buffer[0]));
+	struct bounce_pool *pool;
 	int err;
 
+	if (!bytes)
+		return 0;
+	pool = calloc(1, sizeof(*pool) + memory->bounces * sizeof(pool->buffer[0]));
 	if (!pool)
 		return failed(-ENOMEM, "no memory for bounce buffers");
 	err = guest_heap_take(memory->heap, bytes, &pool->start);

@@ -22,7 +22,7 @@ struct rank_memory {
 	__u64 start, bytes;   /* guest addresses of all ranks' buffers */
 	__u64 cache_bytes;    /* memory=cache */
 	__u64 largest;	      /* of a message, whole pages */
-	__u32 bounces;	      /* memory=copy: messages at once at most */
+	__u32 bounces;	      /* memory=copy: messages at once at most, 0: none */
 	bool advise;	      /* memory=demand */
 	pthread_mutex_t lock; /* for the mode's own use */
 	void *own;	      /* the mode's */

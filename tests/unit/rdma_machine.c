@@ -283,10 +283,9 @@ void guest_wait(struct guest_queue *queue, struct verbs_completion *completion)
 long guest_evict(struct machine *machine, struct rdma_guest *guest, __u64 at, __u64 bytes,
 		 enum evict_kind kind)
 {
-	const struct tenant *tenant = &machine->tenants[guest->index];
 	long gone = 0;
 
 	for (__u64 page = at; page < at + bytes; page += PAGE_BYTES)
-		gone += evict_page(machine, tenant, page, kind);
+		gone += !evict_page(machine, guest->index, page, kind);
 	return gone;
 }

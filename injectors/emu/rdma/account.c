@@ -123,5 +123,5 @@ void account_totals(struct rdma *device, struct rdma_totals *totals)
 	totals->registered_most = regions.registered_most;
 	machine_mapped(device->place.machine, device->place.index, &totals->mapped,
 		       &totals->mapped_most);
-	link_totals(device->link, totals);
+	rdma_link_totals(device->link, totals);
 }

@@ -40,13 +40,13 @@ static bool engine_receive(struct rdma *device, bool loopback, __u64 now_ns)
 	bool lost;
 
 	while (count < ENGINE_PACKETS &&
-	       (packet = link_arrived(device->link, loopback, now_ns, &lost))) {
+	       (packet = rdma_link_arrived(device->link, loopback, now_ns, &lost))) {
 		pair = pair_for(device, packet, loopback);
 		if (pair && lost)
 			account_lost_packet(device, pair, packet, now_ns);
 		else if (pair)
 			transport_receive(pair->transport, packet, now_ns);
-		link_take(device->link, loopback, pair);
+		rdma_link_take(device->link, loopback, pair);
 		if (pair)
 			pair_fail(pair, now_ns);
 		count++;
@@ -62,7 +62,7 @@ static bool engine_poll(struct rdma *device, __u64 now_ns)
 		struct rdma_pair *pair = device->live[i];
 		__u64 deadline;
 
-		any |= pair_poll(pair, now_ns);
+		any |= pair_poll(pair);
 		deadline = transport_deadline(pair->transport);
 		if (deadline && deadline <= now_ns) {
 			transport_timeout(pair->transport, now_ns);
@@ -80,9 +80,9 @@ static __u32 pair_send(struct rdma_pair *pair, __u64 now_ns)
 	__u32 count = 0;
 
 	while (count < PAIR_PACKETS && transport_ready(pair->transport) &&
-	       (packet = link_room(device->link, pair->loopback, now_ns)) &&
+	       (packet = rdma_link_room(device->link, pair->loopback, now_ns)) &&
 	       transport_transmit(pair->transport, packet, now_ns)) {
-		link_send(device->link, pair->loopback, now_ns);
+		rdma_link_send(device->link, pair->loopback, now_ns);
 		count++;
 	}
 	pair_fail(pair, now_ns);
@@ -117,7 +117,7 @@ static bool engine_round(struct rdma *device)
 	any |= engine_poll(device, now_ns);
 	any |= engine_send(device, now_ns);
 	queues_flush(device);
-	link_flush(device->link);
+	rdma_link_flush(device->link);
 	account_state(device, now_ns);
 	atomic_fetch_add_explicit(&device->epoch, 1, memory_order_release);
 	return any;
@@ -131,7 +131,7 @@ static __u64 sooner(__u64 a, __u64 b)
 /* When there is something to do by itself; 0: nothing is known. */
 static __u64 engine_next_ns(const struct rdma *device, __u64 now_ns)
 {
-	__u64 next = sooner(faults_next_ns(device), link_next_ns(device->link, now_ns));
+	__u64 next = sooner(faults_next_ns(device), rdma_link_next_ns(device->link, now_ns));
 
 	for (__u32 i = 0; i < device->live_count; i++)
 		next = sooner(next, transport_deadline(device->live[i]->transport));

@@ -11,7 +11,6 @@
 #define WINDOW_MOST HUGE_BYTES /* of one look-up */
 
 static const char hostile_index[] = "a doorbell word that goes back, or beyond the queue";
-static const char hostile_entry[] = "an entry that is none";
 
 int pinned_find(struct rdma *device, struct pinned *memory, __u64 iova, __u64 bytes)
 {
@@ -97,7 +96,6 @@ static bool fetch(struct rdma_pair *pair, struct pair_ring *ring, const unsigned
 	return true;
 }
 
-/* In error all is flushed: nothing of an entry is looked at but its number. */
 static bool is_flushed(const struct rdma_pair *pair)
 {
 	return transport_state(pair->transport) == VERBS_ERROR;
@@ -114,14 +112,6 @@ bool pair_next_send(void *argument, struct queue_pair *transport, struct verbs_s
 			return false;
 	}
 	*send = pair->send[ring->given - pair->send_first];
-	if (send->pieces > VERBS_SGE_MAX || send->opcode > VERBS_READ) {
-		if (!is_flushed(pair)) {
-			blame(pair, hostile_entry);
-			return false;
-		}
-		send->pieces = 0;
-		send->opcode = VERBS_SEND;
-	}
 	ring->given++;
 	return true;
 }
@@ -141,18 +131,11 @@ bool pair_next_receive(void *argument, struct queue_pair *transport, struct verb
 			return false;
 	}
 	*receive = pair->receive[ring->given - pair->receive_first];
-	if (receive->pieces > VERBS_SGE_MAX) {
-		if (!is_flushed(pair)) {
-			blame(pair, hostile_entry);
-			return false;
-		}
-		receive->pieces = 0;
-	}
 	ring->given++;
 	return true;
 }
 
-bool pair_poll(struct rdma_pair *pair, __u64 now_ns)
+bool pair_poll(struct rdma_pair *pair)
 {
 	bool moved = false;
 
@@ -163,7 +146,7 @@ bool pair_poll(struct rdma_pair *pair, __u64 now_ns)
 		moved |= read_posted(pair, &pair->receives, &words_of(pair)->received,
 				     pair->setup.receive_depth);
 	if (moved)
-		transport_posted(pair->transport, now_ns);
+		transport_posted(pair->transport);
 	return moved;
 }
 

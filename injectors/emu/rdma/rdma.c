@@ -95,7 +95,7 @@ static void set_transport(struct rdma *device)
 
 static int create_parts(struct rdma *device, const struct device_setup *setup)
 {
-	const struct link_config link = {
+	const struct rdma_link_config link = {
 		.machine = setup->machine,
 		.device = setup->index,
 		.peer = device->settings->peer_device,
@@ -111,9 +111,9 @@ static int create_parts(struct rdma *device, const struct device_setup *setup)
 		error = observe_create(&device->observe, setup->index, device->pasid,
 				       device->settings->queue_pairs);
 	if (!error)
-		error = link_open(&device->link, &link);
+		error = rdma_link_open(&device->link, &link);
 	if (!error)
-		device->bell = link_doorbell(device->link);
+		device->bell = rdma_link_doorbell(device->link);
 	return error;
 }
 
@@ -131,7 +131,7 @@ static void rdma_destroy(struct rdma *device)
 		free(device->completion_queues[i]);
 	if (device->link && device->result)
 		account_totals(device, device->result);
-	link_close(device->link);
+	rdma_link_close(device->link);
 	observe_destroy(device->observe);
 	faults_destroy(device);
 	region_table_destroy(device->regions);

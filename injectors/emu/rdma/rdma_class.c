@@ -2,6 +2,7 @@
 /* The model `rdma`: its options, and what it agrees to. */
 #include <errno.h>
 
+#include "injectors/emu/machine.h"
 #include "injectors/emu/rdma/rdma_private.h"
 #include "injectors/net/network.h"
 #include "lib/base/fail.h"

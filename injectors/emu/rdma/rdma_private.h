@@ -8,7 +8,7 @@
 
 #include "injectors/emu/device_class.h"
 #include "injectors/emu/rdma/fault_policy.h"
-#include "injectors/emu/rdma/link.h"
+#include "injectors/emu/rdma/rdma_link.h"
 #include "injectors/emu/rdma/observe.h"
 #include "injectors/emu/rdma/rdma.h"
 
@@ -124,7 +124,7 @@ struct rdma {
 	__u32 pasid;
 	__u16 queues; /* of the port */
 	struct region_table *regions;
-	struct link_end *link;
+	struct rdma_link_end *link;
 	struct observe *observe;
 	struct verbs_backend *backend;
 	struct rdma_totals *result;
@@ -175,7 +175,7 @@ void *rdma_engine(void *device);
 int pinned_find(struct rdma *device, struct pinned *memory, __u64 iova, __u64 bytes);
 void pair_release(struct rdma *device, struct rdma_pair *pair);
 /* Looks at its doorbell words. True: there was something new. */
-bool pair_poll(struct rdma_pair *pair, __u64 now_ns);
+bool pair_poll(struct rdma_pair *pair);
 /* It goes into error, if something said so. */
 void pair_fail(struct rdma_pair *pair, __u64 now_ns);
 bool pair_next_send(void *device, struct queue_pair *transport, struct verbs_send *send);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "injectors/emu/rdma/link.h"
+#include "injectors/emu/rdma/rdma_link.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -10,9 +10,9 @@
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
-#define LINK_SLOTS_LEAST 256
-#define LINK_SLOTS_MOST	 4096
-#define CACHE_LINE	 64
+#define RDMA_LINK_SLOTS_LEAST 256
+#define RDMA_LINK_SLOTS_MOST  4096
+#define CACHE_LINE	      64
 
 /* InfiniBand's headers (volume 1, 5.2): local route, base transport, invariant and variant CRC; RDMA and ACK extended. */
 #define WIRE_HEADERS 26
@@ -20,12 +20,12 @@
 #define WIRE_AETH    4
 
 /* The payload begins with a cache line. */
-struct link_slot {
+struct rdma_link_slot {
 	__u64 lost; /* it is on the wire and will not arrive */
 	struct rdma_packet packet;
 };
 
-struct link_ring {
+struct rdma_link_ring {
 	/* The producer's. */
 	_Atomic __u64 tail __attribute__((aligned(CACHE_LINE)));
 	__u64 head_seen;
@@ -38,12 +38,12 @@ struct link_ring {
 	unsigned char *memory;
 };
 
-struct link_end {
-	struct link *link;
+struct rdma_link_end {
+	struct rdma_link *link;
 	struct inject_table *injections;
 	struct rdma_totals *totals;
-	struct link_ring *out, *in;
-	struct link_ring loop;
+	struct rdma_link_ring *out, *in;
+	struct rdma_link_ring loop;
 	struct doorbell *other;
 	__u32 device, side;
 	__u64 rate, delay_ns;
@@ -56,12 +56,12 @@ struct link_end {
 	__u64 unknown_loop, unknown; /* for no queue pair: own packets, the other end's */
 };
 
-struct link {
-	struct link *next;
+struct rdma_link {
+	struct rdma_link *next;
 	const struct machine *machine;
 	__u32 device[2];
-	struct link_end *ends[2];
-	struct link_ring rings[2]; /* to ends[side] */
+	struct rdma_link_end *ends[2];
+	struct rdma_link_ring rings[2]; /* to ends[side] */
 	struct doorbell bells[2] __attribute__((aligned(CACHE_LINE)));
 	/* What an end that has closed leaves for the last one. */
 	struct {
@@ -73,13 +73,13 @@ struct link {
 
 /* Links are opened and closed as machines begin and end, nothing else. */
 static pthread_mutex_t links_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct link *links;
+static struct rdma_link *links;
 
-static int ring_create(struct link_ring *ring, __u32 slots, __u32 mtu)
+static int ring_create(struct rdma_link_ring *ring, __u32 slots, __u32 mtu)
 {
 	ring->slots = slots;
-	ring->stride =
-		(__u32)(sizeof(struct link_slot) + mtu + CACHE_LINE - 1) & ~(__u32)(CACHE_LINE - 1);
+	ring->stride = (__u32)(sizeof(struct rdma_link_slot) + mtu + CACHE_LINE - 1) &
+		       ~(__u32)(CACHE_LINE - 1);
 	ring->memory = aligned_alloc(CACHE_LINE, (size_t)ring->stride * slots);
 	return ring->memory ? 0
 			    : failed(-ENOMEM, "no memory for %u packets of %u bytes", slots, mtu);
@@ -89,26 +89,26 @@ static int ring_create(struct link_ring *ring, __u32 slots, __u32 mtu)
 static __u32 slots_needed(const struct rdma_settings *settings)
 {
 	double bytes = (double)settings->link / 8 *
-		       (double)(settings->link_delay_ns + LINK_AHEAD_NS) / NSEC_PER_SEC;
-	__u32 slots = LINK_SLOTS_LEAST;
+		       (double)(settings->link_delay_ns + RDMA_LINK_AHEAD_NS) / NSEC_PER_SEC;
+	__u32 slots = RDMA_LINK_SLOTS_LEAST;
 
-	while (slots < LINK_SLOTS_MOST && slots < 2 * bytes / settings->mtu)
+	while (slots < RDMA_LINK_SLOTS_MOST && slots < 2 * bytes / settings->mtu)
 		slots *= 2;
 	return slots;
 }
 
-static void link_destroy(struct link *link)
+static void rdma_link_destroy(struct rdma_link *link)
 {
 	for (int side = 0; side < 2; side++)
 		free(link->rings[side].memory);
 	free(link);
 }
 
-static struct link *link_find(const struct link_config *config)
+static struct rdma_link *rdma_link_find(const struct rdma_link_config *config)
 {
 	__u32 low = config->device < config->peer ? config->device : config->peer;
 	__u32 high = config->device + config->peer - low;
-	struct link *link = links;
+	struct rdma_link *link = links;
 
 	while (link && (link->machine != config->machine || link->device[0] != low ||
 			link->device[1] != high))
@@ -116,10 +116,10 @@ static struct link *link_find(const struct link_config *config)
 	return link;
 }
 
-static int link_create(struct link **link, const struct link_config *config)
+static int rdma_link_create(struct rdma_link **link, const struct rdma_link_config *config)
 {
-	struct link *new = aligned_alloc(CACHE_LINE, (sizeof(*new) + CACHE_LINE - 1) &
-							     ~(size_t)(CACHE_LINE - 1));
+	struct rdma_link *new = aligned_alloc(CACHE_LINE, (sizeof(*new) + CACHE_LINE - 1) &
+								  ~(size_t)(CACHE_LINE - 1));
 	__u32 slots = slots_needed(config->settings);
 	int error = 0;
 
@@ -132,7 +132,7 @@ static int link_create(struct link **link, const struct link_config *config)
 	for (int side = 0; side < 2 && !error; side++)
 		error = ring_create(&new->rings[side], slots, config->settings->mtu);
 	if (error) {
-		link_destroy(new);
+		rdma_link_destroy(new);
 		return error;
 	}
 	new->next = links;
@@ -141,10 +141,10 @@ static int link_create(struct link **link, const struct link_config *config)
 	return 0;
 }
 
-static int end_create(struct link_end **end, const struct link_config *config)
+static int end_create(struct rdma_link_end **end, const struct rdma_link_config *config)
 {
-	struct link_end *new = aligned_alloc(CACHE_LINE, (sizeof(*new) + CACHE_LINE - 1) &
-								 ~(size_t)(CACHE_LINE - 1));
+	struct rdma_link_end *new = aligned_alloc(CACHE_LINE, (sizeof(*new) + CACHE_LINE - 1) &
+								      ~(size_t)(CACHE_LINE - 1));
 	int error;
 
 	if (!new)
@@ -155,7 +155,7 @@ static int end_create(struct link_end **end, const struct link_config *config)
 	new->device = config->device;
 	new->rate = config->settings->link;
 	new->delay_ns = config->settings->link_delay_ns;
-	error = ring_create(&new->loop, LINK_SLOTS_LEAST, config->settings->mtu);
+	error = ring_create(&new->loop, RDMA_LINK_SLOTS_LEAST, config->settings->mtu);
 	if (error) {
 		free(new);
 		return error;
@@ -164,18 +164,18 @@ static int end_create(struct link_end **end, const struct link_config *config)
 	return 0;
 }
 
-int link_open(struct link_end **end, const struct link_config *config)
+int rdma_link_open(struct rdma_link_end **end, const struct rdma_link_config *config)
 {
-	struct link_end *new = NULL;
-	struct link *link;
+	struct rdma_link_end *new = NULL;
+	struct rdma_link *link;
 	int error = end_create(&new, config);
 
 	if (error)
 		return error;
 	pthread_mutex_lock(&links_lock);
-	link = link_find(config);
+	link = rdma_link_find(config);
 	if (!link)
-		error = link_create(&link, config);
+		error = rdma_link_create(&link, config);
 	if (!error) {
 		new->side = config->device == link->device[1];
 		new->link = link;
@@ -194,14 +194,14 @@ int link_open(struct link_end **end, const struct link_config *config)
 	return 0;
 }
 
-static struct link_slot *slot_at(const struct link_ring *ring, __u64 position)
+static struct rdma_link_slot *slot_at(const struct rdma_link_ring *ring, __u64 position)
 {
-	return (struct link_slot *)(ring->memory +
-				    (size_t)(position & (ring->slots - 1)) * ring->stride);
+	return (struct rdma_link_slot *)(ring->memory +
+					 (size_t)(position & (ring->slots - 1)) * ring->stride);
 }
 
 /* Packets that nobody will take; those that were to be lost are counted as that. */
-static __u64 ring_left(const struct link_ring *ring)
+static __u64 ring_left(const struct rdma_link_ring *ring)
 {
 	__u64 left = 0;
 
@@ -211,7 +211,7 @@ static __u64 ring_left(const struct link_ring *ring)
 }
 
 /* With the lock held, both closed: nobody takes what is left. */
-static void link_settle(const struct link *link)
+static void rdma_link_settle(const struct rdma_link *link)
 {
 	for (int side = 0; side < 2; side++) {
 		struct rdma_totals *totals = link->left[side].totals;
@@ -223,18 +223,18 @@ static void link_settle(const struct link *link)
 	}
 }
 
-static void link_remove(const struct link *link)
+static void rdma_link_remove(const struct rdma_link *link)
 {
-	struct link **at = &links;
+	struct rdma_link **at = &links;
 
 	while (*at != link)
 		at = &(*at)->next;
 	*at = link->next;
 }
 
-void link_close(struct link_end *end)
+void rdma_link_close(struct rdma_link_end *end)
 {
-	struct link *link;
+	struct rdma_link *link;
 
 	if (!end)
 		return;
@@ -246,21 +246,21 @@ void link_close(struct link_end *end)
 	if (end->totals)
 		end->totals->lost[RDMA_LOSS_STOPPED] += ring_left(&end->loop);
 	if (!link->ends[!end->side]) {
-		link_settle(link);
-		link_remove(link);
-		link_destroy(link);
+		rdma_link_settle(link);
+		rdma_link_remove(link);
+		rdma_link_destroy(link);
 	}
 	pthread_mutex_unlock(&links_lock);
 	free(end->loop.memory);
 	free(end);
 }
 
-struct doorbell *link_doorbell(struct link_end *end)
+struct doorbell *rdma_link_doorbell(struct rdma_link_end *end)
 {
 	return &end->link->bells[end->side];
 }
 
-__u32 link_wire_bytes(const struct rdma_packet *packet)
+__u32 rdma_link_wire_bytes(const struct rdma_packet *packet)
 {
 	__u32 bytes = WIRE_HEADERS + packet->bytes;
 
@@ -279,7 +279,7 @@ __u32 link_wire_bytes(const struct rdma_packet *packet)
 	}
 }
 
-static __u32 ring_room(struct link_ring *ring)
+static __u32 ring_room(struct rdma_link_ring *ring)
 {
 	__u64 tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
 
@@ -288,11 +288,11 @@ static __u32 ring_room(struct link_ring *ring)
 	return ring->slots - (__u32)(tail - ring->head_seen);
 }
 
-struct rdma_packet *link_room(struct link_end *end, bool loopback, __u64 now_ns)
+struct rdma_packet *rdma_link_room(struct rdma_link_end *end, bool loopback, __u64 now_ns)
 {
-	struct link_ring *ring = loopback ? &end->loop : end->out;
+	struct rdma_link_ring *ring = loopback ? &end->loop : end->out;
 
-	if (!loopback && end->free_ns > now_ns + LINK_AHEAD_NS)
+	if (!loopback && end->free_ns > now_ns + RDMA_LINK_AHEAD_NS)
 		return NULL;
 	if (!ring_room(ring)) {
 		atomic_store_explicit(&ring->full, true, memory_order_relaxed);
@@ -301,7 +301,7 @@ struct rdma_packet *link_room(struct link_end *end, bool loopback, __u64 now_ns)
 	return &slot_at(ring, atomic_load_explicit(&ring->tail, memory_order_relaxed))->packet;
 }
 
-static void ring_push(struct link_ring *ring)
+static void ring_push(struct rdma_link_ring *ring)
 {
 	__u64 tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
 
@@ -309,7 +309,7 @@ static void ring_push(struct link_ring *ring)
 }
 
 /* When it has left, and the wire is free again. */
-static __u64 serialize(struct link_end *end, __u32 bytes, __u64 now_ns)
+static __u64 serialize(struct rdma_link_end *end, __u32 bytes, __u64 now_ns)
 {
 	if (end->free_ns < now_ns)
 		end->free_ns = now_ns;
@@ -318,7 +318,7 @@ static __u64 serialize(struct link_end *end, __u32 bytes, __u64 now_ns)
 	return end->free_ns;
 }
 
-static bool is_lost(struct link_end *end, const struct rdma_packet *packet)
+static bool is_lost(struct rdma_link_end *end, const struct rdma_packet *packet)
 {
 	bool nack = packet->kind == RDMA_NAK || packet->kind == RDMA_READ_RNR;
 
@@ -333,10 +333,10 @@ static bool is_lost(struct link_end *end, const struct rdma_packet *packet)
 	return false;
 }
 
-static void duplicate(struct link_end *end, const struct rdma_packet *packet, __u32 bytes,
+static void duplicate(struct rdma_link_end *end, const struct rdma_packet *packet, __u32 bytes,
 		      __u64 now_ns)
 {
-	struct link_slot *copy;
+	struct rdma_link_slot *copy;
 
 	/* One that there is no room for is none. */
 	if (!ring_room(end->out) ||
@@ -350,12 +350,12 @@ static void duplicate(struct link_end *end, const struct rdma_packet *packet, __
 	ring_push(end->out);
 }
 
-void link_send(struct link_end *end, bool loopback, __u64 now_ns)
+void rdma_link_send(struct rdma_link_end *end, bool loopback, __u64 now_ns)
 {
-	struct link_ring *ring = loopback ? &end->loop : end->out;
-	struct link_slot *slot =
+	struct rdma_link_ring *ring = loopback ? &end->loop : end->out;
+	struct rdma_link_slot *slot =
 		slot_at(ring, atomic_load_explicit(&ring->tail, memory_order_relaxed));
-	__u32 bytes = link_wire_bytes(&slot->packet);
+	__u32 bytes = rdma_link_wire_bytes(&slot->packet);
 
 	end->packets++;
 	end->wire_bytes += bytes;
@@ -374,7 +374,7 @@ void link_send(struct link_end *end, bool loopback, __u64 now_ns)
 		duplicate(end, &slot->packet, bytes, now_ns);
 }
 
-static struct link_slot *ring_head(struct link_ring *ring)
+static struct rdma_link_slot *ring_head(struct rdma_link_ring *ring)
 {
 	__u64 head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
@@ -383,10 +383,10 @@ static struct link_slot *ring_head(struct link_ring *ring)
 	return head == ring->tail_seen ? NULL : slot_at(ring, head);
 }
 
-const struct rdma_packet *link_arrived(struct link_end *end, bool loopback, __u64 now_ns,
-				       bool *lost)
+const struct rdma_packet *rdma_link_arrived(struct rdma_link_end *end, bool loopback, __u64 now_ns,
+					    bool *lost)
 {
-	const struct link_slot *slot = ring_head(loopback ? &end->loop : end->in);
+	const struct rdma_link_slot *slot = ring_head(loopback ? &end->loop : end->in);
 
 	if (!slot || slot->packet.due_ns > now_ns)
 		return NULL;
@@ -394,9 +394,9 @@ const struct rdma_packet *link_arrived(struct link_end *end, bool loopback, __u6
 	return &slot->packet;
 }
 
-void link_take(struct link_end *end, bool loopback, bool taken)
+void rdma_link_take(struct rdma_link_end *end, bool loopback, bool taken)
 {
-	struct link_ring *ring = loopback ? &end->loop : end->in;
+	struct rdma_link_ring *ring = loopback ? &end->loop : end->in;
 	__u64 head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
 	if (slot_at(ring, head)->lost)
@@ -415,7 +415,7 @@ void link_take(struct link_end *end, bool loopback, bool taken)
 	}
 }
 
-void link_flush(struct link_end *end)
+void rdma_link_flush(struct rdma_link_end *end)
 {
 	if (!end->sent)
 		return;
@@ -428,17 +428,17 @@ static __u64 earlier(__u64 a, __u64 b)
 	return !a || (b && b < a) ? b : a;
 }
 
-__u64 link_next_ns(const struct link_end *end, __u64 now_ns)
+__u64 rdma_link_next_ns(const struct rdma_link_end *end, __u64 now_ns)
 {
-	const struct link_slot *slot = ring_head(end->in);
+	const struct rdma_link_slot *slot = ring_head(end->in);
 	__u64 next = slot ? slot->packet.due_ns : 0;
 
-	if (end->free_ns > now_ns + LINK_AHEAD_NS)
-		next = earlier(next, end->free_ns - LINK_AHEAD_NS);
+	if (end->free_ns > now_ns + RDMA_LINK_AHEAD_NS)
+		next = earlier(next, end->free_ns - RDMA_LINK_AHEAD_NS);
 	return next;
 }
 
-void link_totals(const struct link_end *end, struct rdma_totals *totals)
+void rdma_link_totals(const struct rdma_link_end *end, struct rdma_totals *totals)
 {
 	totals->packets += end->packets;
 	totals->wire_bytes += end->wire_bytes;

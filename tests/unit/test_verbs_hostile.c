@@ -51,18 +51,24 @@ static __u64 some_number(struct random *random, __u64 base, __u64 limit)
 	return below(random, 16) ? base + below(random, limit) : random_next(random);
 }
 
-static __u64 some_key(struct random *random)
+/* Of a region that there is or was, as far as can be seen from here, or any. */
+static __u64 some_key(struct random *random, __u64 *address)
 {
-	return below(random, 16) ? below(random, FAKE_REGIONS) << 8 | below(random, 256)
-				 : random_next(random);
+	__u64 index = below(random, FAKE_REGIONS);
+
+	*address = world.fake.regions[index].iova - world.offset;
+	return below(random, 16) ? index << 8 | world.fake.generations[index] : random_next(random);
 }
 
 static struct verbs_command some_command(struct random *random)
 {
 	struct verbs_command command = {.kind = (__u16)below(random, VERBS_COMMAND_KINDS + 1)};
-	__u64 *argument = command.argument;
+	__u64 *argument = command.argument, address;
 
 	switch (command.kind) {
+	case VERBS_OPEN:
+	case VERBS_QUERY_DEVICE:
+		break;
 	case VERBS_REGISTER:
 		argument[0] = some_address(random) + below(random, 64);
 		argument[1] = some_bytes(random);
@@ -70,11 +76,11 @@ static struct verbs_command some_command(struct random *random)
 		argument[3] = below(random, 9);
 		break;
 	case VERBS_DEREGISTER:
-		argument[0] = some_key(random);
+		argument[0] = some_key(random, &address);
 		break;
 	case VERBS_ADVISE:
-		argument[0] = some_key(random);
-		argument[1] = some_address(random);
+		argument[0] = some_key(random, &address);
+		argument[1] = below(random, 4) ? address : some_address(random);
 		argument[2] = some_bytes(random);
 		argument[3] = below(random, 3);
 		break;
@@ -101,7 +107,7 @@ static struct verbs_command some_command(struct random *random)
 	return command;
 }
 
-static atomic_bool scribbling;
+static atomic_bool scribbling, ends;
 
 /* Single words of commands as they are being read. */
 static void *scribble(void *argument)
@@ -110,11 +116,13 @@ static void *scribble(void *argument)
 	struct random random;
 
 	random = (struct random){3};
-	while (atomic_load(&scribbling)) {
+	while (!atomic_load(&ends)) {
 		struct verbs_command command = some_command(&random);
 		__u64 place = below(&random, VERBS_COMMANDS);
 		__u64 word = below(&random, sizeof(command) / 8);
 
+		while (!atomic_load(&scribbling) && !atomic_load(&ends))
+			sched_yield();
 		((volatile __u64 *)&ring[place])[word] = ((__u64 *)&command)[word];
 	}
 	return NULL;
@@ -144,6 +152,8 @@ static void write_commands(struct random *random)
 	for (__u64 i = 0; i < count; i++)
 		world.device->commands[(*next + i) % VERBS_COMMANDS] = some_command(random);
 	*next += below(random, 1009) ? count : random_next(random);
+	/* In every fourth round. */
+	atomic_store(&scribbling, !below(random, 4));
 	atomic_store(&registers->written, *next);
 	doorbell_ring(&registers->commands);
 	while (atomic_load(&registers->answered) != *next)
@@ -171,12 +181,11 @@ static void a_million_commands_reach_nothing_else(void **state)
 	memory = rig->tenants[0].memory;
 	fill_others(memory, false);
 	random = (struct random){7};
-	atomic_store(&scribbling, true);
 	assert_int_equal(thread_start(&thread, NULL, scribble, world.device->commands, "scribble"),
 			 0);
 	while (taken(&stats) < COMMANDS)
 		write_commands(&random);
-	atomic_store(&scribbling, false);
+	atomic_store(&ends, true);
 	pthread_join(thread, NULL);
 	for (int kind = 0; kind < VERBS_COMMAND_KINDS; kind++) {
 		print_message("kind %2d: %7llu commands, %7llu refused, mean %6llu ns\n", kind,

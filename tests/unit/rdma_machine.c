@@ -143,9 +143,9 @@ void guest_queue_create(struct rdma_guest *guest, struct guest_queue *queue, __u
 	queue->at = take_pinned(guest, verbs_completion_bytes(depth));
 	queue->eventfd = eventfd(0, EFD_CLOEXEC);
 	((struct verbs_completion_words *)(guest->memory + queue->at))->armed = ~0ull;
-	assert_int_equal(rdma_queue_create(guest->device, queue->at, depth, queue->eventfd,
-					   &queue->number),
-			 0);
+	assert_int_equal(
+		rdma_queue_create(guest->device, queue->at, depth, queue->eventfd, &queue->number),
+		0);
 }
 
 void guest_pair_create(struct guest_queue *queue, struct guest_pair *pair, __u32 depth)
@@ -170,8 +170,8 @@ static void bring_up(const struct guest_pair *pair, const struct guest_pair *pee
 	bool loopback = device == peer->guest->device;
 
 	assert_int_equal(rdma_pair_modify(device, pair->number, VERBS_INIT, 0, false), 0);
-	assert_int_equal(
-		rdma_pair_modify(device, pair->number, VERBS_RTR, peer->number, loopback), 0);
+	assert_int_equal(rdma_pair_modify(device, pair->number, VERBS_RTR, peer->number, loopback),
+			 0);
 }
 
 void guest_connect(struct guest_pair *a, struct guest_pair *b)
@@ -182,8 +182,8 @@ void guest_connect(struct guest_pair *a, struct guest_pair *b)
 	assert_int_equal(rdma_pair_modify(b->guest->device, b->number, VERBS_RTS, 0, false), 0);
 }
 
-void guest_register(struct rdma_guest *guest, struct guest_region *region, __u64 bytes,
-		    bool pinned, unsigned int rights)
+void guest_register(struct rdma_guest *guest, struct guest_region *region, __u64 bytes, bool pinned,
+		    unsigned int rights)
 {
 	struct region own = {
 		.bytes = bytes, .kind = pinned ? VERBS_PINNED : VERBS_DEMAND, .rights = rights};
@@ -231,8 +231,9 @@ void guest_post_receive(struct guest_pair *pair, const struct verbs_receive *rec
 	__atomic_store_n(&words_at(pair)->received, pair->received, __ATOMIC_RELEASE);
 }
 
-struct verbs_send guest_send(enum verbs_opcode opcode, const struct guest_region *from, __u64 offset,
-			     __u32 length, const struct guest_region *to, __u64 to_offset)
+struct verbs_send guest_send(enum verbs_opcode opcode, const struct guest_region *from,
+			     __u64 offset, __u32 length, const struct guest_region *to,
+			     __u64 to_offset)
 {
 	struct verbs_send send = {
 		.opcode = (__u8)opcode,

@@ -63,16 +63,17 @@ void guest_queue_create(struct rdma_guest *guest, struct guest_queue *queue, __u
 void guest_pair_create(struct guest_queue *queue, struct guest_pair *pair, __u32 depth);
 /* Both to RTS; of one device: by loopback. */
 void guest_connect(struct guest_pair *a, struct guest_pair *b);
-void guest_register(struct rdma_guest *guest, struct guest_region *region, __u64 bytes,
-		    bool pinned, unsigned int rights);
+void guest_register(struct rdma_guest *guest, struct guest_region *region, __u64 bytes, bool pinned,
+		    unsigned int rights);
 /* As the backend does it: no DMA touches it afterwards. */
 void guest_deregister(struct guest_region *region);
 
 void guest_post_send(struct guest_pair *pair, const struct verbs_send *send);
 void guest_post_receive(struct guest_pair *pair, const struct verbs_receive *receive);
 /* Of one piece. */
-struct verbs_send guest_send(enum verbs_opcode opcode, const struct guest_region *from, __u64 offset,
-			     __u32 length, const struct guest_region *to, __u64 to_offset);
+struct verbs_send guest_send(enum verbs_opcode opcode, const struct guest_region *from,
+			     __u64 offset, __u32 length, const struct guest_region *to,
+			     __u64 to_offset);
 struct verbs_receive guest_receive(const struct guest_region *to, __u64 offset, __u32 length);
 /* One completion; false: none. */
 bool guest_poll(struct guest_queue *queue, struct verbs_completion *completion);

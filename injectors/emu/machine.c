@@ -39,6 +39,7 @@ static int start_device(struct machine *machine, __u32 index)
 		.name = device->config.name,
 		.traffic = machine_traffic(machine, index),
 		.frames = &device->frames,
+		.rdma = &device->rdma,
 	};
 	int error = device->config.class->start(&device->model, device->port, &setup);
 
@@ -291,6 +292,22 @@ const struct frame_totals *machine_frames(const struct machine *machine, __u32 d
 	const struct machine_device *of = &machine->devices[device];
 
 	return of->config.class->has_frames ? &of->frames : NULL;
+}
+
+const struct rdma_totals *machine_rdma(const struct machine *machine, __u32 device)
+{
+	const struct machine_device *of = &machine->devices[device];
+
+	return of->config.class->has_packets ? &of->rdma : NULL;
+}
+
+void machine_mapped(const struct machine *machine, __u32 device, __u64 *now, __u64 *most)
+{
+	struct iommu_domain_stats stats;
+
+	iommu_domain_stats(machine->devices[device].domain, &stats);
+	*now = stats.mapped;
+	*most = stats.mapped_most;
 }
 
 const struct network *machine_network(const struct machine *machine, __u32 device)

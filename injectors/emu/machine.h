@@ -13,6 +13,7 @@
 
 #include "injectors/emu/device_class.h"
 #include "injectors/emu/frame_totals.h"
+#include "injectors/emu/rdma_totals.h"
 #include "injectors/emu/traffic.h"
 #include "injectors/emu/workload.h"
 
@@ -143,6 +144,10 @@ struct machine_totals {
 void machine_totals(const struct machine *machine, struct machine_totals *totals);
 /* Of a device that has frames, else NULL. Valid after machine_stop(). */
 const struct frame_totals *machine_frames(const struct machine *machine, __u32 device);
+/* Likewise of one that has packets. */
+const struct rdma_totals *machine_rdma(const struct machine *machine, __u32 device);
+/* Bytes of its tenant's memory that are in the device's IOPT, now and at most. Any thread. */
+void machine_mapped(const struct machine *machine, __u32 device, __u64 *now, __u64 *most);
 /* The network between whose namespaces a device carries frames, while the machine runs; NULL: it has none. */
 const struct network *machine_network(const struct machine *machine, __u32 device);
 /* Valid after machine_wait() has returned 0, or machine_stop(). */

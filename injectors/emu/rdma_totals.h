@@ -25,7 +25,7 @@ struct rdma_totals {
 	struct transport_counters transport;
 	__u64 errors;	 /* queue pairs that went into error */
 	__u64 overflows; /* completions that found their queue full */
-	__u64 hostile;	 /* queue pairs in error for an index or entry that makes no sense */
+	__u64 hostile;	 /* doorbell words and counts that make no sense */
 
 	__u64 faults; /* port requests raised */
 	__u64 fault_pages;

@@ -44,6 +44,9 @@ int plan_program(struct plan_builder *b, const struct job_program *program);
 /* Whether somebody makes the frames of a device that has some. */
 int plan_check_frames(const struct plan_builder *b, __u32 device);
 
+/* Finds the peers of devices that are connected in pairs. */
+int plan_peers(struct plan_builder *b);
+
 /* Whether its frames are a network's. */
 static inline bool plan_networked(const struct device_config *device)
 {

@@ -53,6 +53,8 @@ enum verbs_status {
 	VERBS_STATUSES,
 };
 
+const char *verbs_status_name(enum verbs_status status); /* "unknown" for any other */
+
 enum verbs_send_flags {
 	VERBS_SEND_FENCE = 1 << 0,    /* begins once reads before it have come */
 	VERBS_SEND_SIGNALED = 1 << 1, /* else only its failure is told */

@@ -14,10 +14,10 @@
 #include "tests/fuzz/made/seeds.h"
 #include "tests/unit/verbs_fake.h"
 
-#define STEPS	  64
-#define SEEDS	  16
-#define MEMORY	  (2 * HUGE_BYTES)
-#define MEMLOCK	  (HUGE_BYTES / 4)
+#define STEPS	64
+#define SEEDS	16
+#define MEMORY	(2 * HUGE_BYTES)
+#define MEMLOCK (HUGE_BYTES / 4)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -133,13 +133,44 @@ static void queues_and_pairs_live_and_go(void **state)
 	assert_int_equal(world.fake.wrong, 0);
 }
 
-/* One queue (number 0), one pair, one region of 2 pages at page 8 with all rights, one to be read alone. */
-static void every_refusal_has_its_error(void **state)
+struct refusal {
+	struct verbs_command command;
+	int error;
+};
+
+/* Nothing comes of them but an answer, which is counted. */
+static void assert_all_refused(const struct refusal *refused, size_t count)
 {
-	struct verbs_queue *queue = world_queue(0, 4);
-	struct verbs_pair *pair = world_pair(1, queue, queue, 4);
+	struct verbs_backend_stats before = world_stats(), after;
+	__u32 objects = verbs_fake_objects(&world.fake);
+	__u64 told = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct verbs_command command = refused[i].command;
+		int error = world_command(&command);
+
+		if (error != refused[i].error)
+			fail_msg("refusal %zu: kind %u: %d, not %d", i, refused[i].command.kind,
+				 error, refused[i].error);
+		assert_int_equal(command.result[0], 0);
+	}
+	after = world_stats();
+	for (int kind = 0; kind < VERBS_COMMAND_KINDS; kind++) {
+		assert_int_equal(after.kind[kind].refused - before.kind[kind].refused,
+				 after.kind[kind].commands - before.kind[kind].commands);
+		told += after.kind[kind].commands - before.kind[kind].commands;
+	}
+	assert_int_equal(told, count);
+	assert_int_equal(world.fake.wrong, 0);
+	assert_int_equal(verbs_fake_objects(&world.fake), objects);
+	assert_int_equal(after.pinned, before.pinned);
+}
+
+/* There is a region of 2 pages at page 8, to be read alone. */
+static void refusals_of_regions_have_their_errors(void **state)
+{
 	const __u64 at = world.start, end = world.start + world.bytes, page = PAGE_BYTES;
-	const __u64 number = verbs_pair_number(pair), demand = VERBS_DEMAND;
+	const __u64 demand = VERBS_DEMAND;
 	struct verbs_mr mr;
 	__u64 key;
 
@@ -147,10 +178,7 @@ static void every_refusal_has_its_error(void **state)
 				      VERBS_REMOTE_READ),
 			 0);
 	key = mr.key;
-	const struct {
-		struct verbs_command command;
-		int error;
-	} refused[] = {
+	const struct refusal refused[] = {
 		{{0}, -EOPNOTSUPP},
 		{{VERBS_COMMAND_KINDS}, -EOPNOTSUPP},
 		{{0xffff}, -EOPNOTSUPP},
@@ -183,6 +211,19 @@ static void every_refusal_has_its_error(void **state)
 		{{VERBS_ADVISE, .argument = {key, at + 8 * page - 1, 1, 0}}, -EFAULT},
 		{{VERBS_ADVISE, .argument = {key, ~0ull, 1, 0}}, -EFAULT},
 		{{VERBS_ADVISE, .argument = {key, at + 8 * page, 1, 1}}, -EACCES},
+	};
+
+	assert_all_refused(refused, COUNT(refused));
+}
+
+/* There are a queue, whose number is 0, and a pair. */
+static void refusals_of_queues_and_pairs_have_their_errors(void **state)
+{
+	struct verbs_queue *queue = world_queue(0, 4);
+	struct verbs_pair *pair = world_pair(1, queue, queue, 4);
+	const __u64 at = world.start, end = world.start + world.bytes, page = PAGE_BYTES;
+	const __u64 number = verbs_pair_number(pair);
+	const struct refusal refused[] = {
 		{{VERBS_CREATE_CQ, .argument = {at + page, 0}}, -EINVAL},
 		{{VERBS_CREATE_CQ, .argument = {at + page, 3}}, -EINVAL},
 		{{VERBS_CREATE_CQ, .argument = {at + page, 2 * VERBS_DEPTH_MAX}}, -EINVAL},
@@ -216,28 +257,8 @@ static void every_refusal_has_its_error(void **state)
 		{{VERBS_DESTROY_QP, .argument = {number + 1}}, -ENOENT},
 		{{VERBS_DESTROY_QP, .argument = {number | 1ull << 40}}, -ENOENT},
 	};
-	struct verbs_backend_stats before = world_stats(), after;
-	__u64 told = 0;
 
-	for (size_t i = 0; i < COUNT(refused); i++) {
-		struct verbs_command command = refused[i].command;
-		int error = world_command(&command);
-
-		if (error != refused[i].error)
-			fail_msg("refusal %zu: kind %u: %d, not %d", i, refused[i].command.kind,
-				 error, refused[i].error);
-		assert_int_equal(command.result[0], 0);
-	}
-	after = world_stats();
-	for (int kind = 0; kind < VERBS_COMMAND_KINDS; kind++) {
-		assert_int_equal(after.kind[kind].refused - before.kind[kind].refused,
-				 after.kind[kind].commands - before.kind[kind].commands);
-		told += after.kind[kind].commands - before.kind[kind].commands;
-	}
-	assert_int_equal(told, COUNT(refused));
-	assert_int_equal(world.fake.wrong, 0);
-	assert_int_equal(verbs_fake_objects(&world.fake), 3);
-	assert_int_equal(after.pinned, before.pinned);
+	assert_all_refused(refused, COUNT(refused));
 }
 
 static void commands_are_counted_and_timed(void **state)
@@ -445,7 +466,8 @@ int main(void)
 		CONTROL_TEST(regions_are_pinned_or_not),
 		CONTROL_TEST(advice_brings_pages_in_without_a_fault),
 		CONTROL_TEST(queues_and_pairs_live_and_go),
-		CONTROL_TEST(every_refusal_has_its_error),
+		CONTROL_TEST(refusals_of_regions_have_their_errors),
+		CONTROL_TEST(refusals_of_queues_and_pairs_have_their_errors),
 		CONTROL_TEST(commands_are_counted_and_timed),
 		cmocka_unit_test_setup_teardown(memlock_refuses_with_both_numbers, NULL,
 						world_teardown),

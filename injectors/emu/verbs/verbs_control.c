@@ -45,8 +45,8 @@ static int command_await(struct verbs_registers *registers, __u64 index)
 }
 
 /* What has been waited for, or given up, leaves its place to the next. */
-static void command_end(struct verbs_device *device, __u64 index, __u16 kind, int error,
-			__u64 time_ns)
+static void command_over(struct verbs_device *device, __u64 index, __u16 kind, int error,
+			 __u64 time_ns)
 {
 	struct verbs_control_stats *stats = &device->stats[kind];
 
@@ -73,7 +73,7 @@ static int command_do(struct verbs_device *device, struct verbs_command *command
 		*command = device->commands[index % VERBS_COMMANDS];
 		error = command->error == -EINPROGRESS ? -EIO : command->error;
 	}
-	command_end(device, index, kind, error, monotonic_ns() - start_ns);
+	command_over(device, index, kind, error, monotonic_ns() - start_ns);
 	return error;
 }
 

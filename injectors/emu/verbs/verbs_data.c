@@ -9,7 +9,7 @@
 #include "lib/base/clock.h"
 
 /* Where the next entry goes, NULL: the queue is full. */
-static void *ring_next(const struct verbs_ring *ring, size_t bytes)
+static void *posted_next(const struct verbs_ring *ring, size_t bytes)
 {
 	__u64 posted = atomic_load_explicit(&ring->posted, memory_order_relaxed);
 
@@ -28,7 +28,7 @@ static void ring_doorbell(struct verbs_ring *ring)
 
 int verbs_post_send(struct verbs_pair *pair, const struct verbs_send *send)
 {
-	struct verbs_send *entry = ring_next(&pair->send, sizeof(*entry));
+	struct verbs_send *entry = posted_next(&pair->send, sizeof(*entry));
 
 	if (send->pieces > VERBS_SGE_MAX)
 		return -EINVAL;
@@ -41,7 +41,7 @@ int verbs_post_send(struct verbs_pair *pair, const struct verbs_send *send)
 
 int verbs_post_recv(struct verbs_pair *pair, const struct verbs_receive *receive)
 {
-	struct verbs_receive *entry = ring_next(&pair->receive, sizeof(*entry));
+	struct verbs_receive *entry = posted_next(&pair->receive, sizeof(*entry));
 
 	if (receive->pieces > VERBS_SGE_MAX)
 		return -EINVAL;

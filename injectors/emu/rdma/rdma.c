@@ -10,6 +10,7 @@
 #include "injectors/emu/machine.h"
 #include "injectors/emu/rdma/rdma_private.h"
 #include "injectors/emu/thread.h"
+#include "injectors/emu/verbs/verbs_backend.h"
 #include "lib/base/fail.h"
 
 #define WAIT_YIELDS 64			 /* for a round to end, then ... */
@@ -151,6 +152,16 @@ static int rdma_run(struct rdma *device)
 	return error;
 }
 
+static void rdma_end(struct rdma *device)
+{
+	pthread_mutex_lock(&device->callers);
+	atomic_store_explicit(&device->stopping, true, memory_order_release);
+	doorbell_ring(device->bell);
+	pthread_join(device->thread, NULL);
+	device->running = false;
+	pthread_mutex_unlock(&device->callers);
+}
+
 int rdma_start(void **model, struct port *port, const struct device_setup *setup)
 {
 	struct rdma *device = calloc(1, sizeof(*device));
@@ -171,7 +182,11 @@ int rdma_start(void **model, struct port *port, const struct device_setup *setup
 	error = create_parts(device, setup);
 	if (!error)
 		error = rdma_run(device);
+	if (!error)
+		error = verbs_backend_start(&device->backend, device);
 	if (error) {
+		if (device->running)
+			rdma_end(device);
 		rdma_destroy(device);
 		return error;
 	}
@@ -183,11 +198,8 @@ void rdma_stop(void *model)
 {
 	struct rdma *device = model;
 
-	pthread_mutex_lock(&device->callers);
-	atomic_store_explicit(&device->stopping, true, memory_order_release);
-	doorbell_ring(device->bell);
-	pthread_join(device->thread, NULL);
-	device->running = false;
-	pthread_mutex_unlock(&device->callers);
+	/* It destroys what its guest has left, for which it needs the engine. */
+	verbs_backend_destroy(device->backend);
+	rdma_end(device);
 	rdma_destroy(device);
 }

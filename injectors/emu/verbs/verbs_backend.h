@@ -77,7 +77,7 @@ int verbs_backend_start(struct verbs_backend **backend, struct rdma *device);
 /* Every wait of the guest ends with -EPIPE; destroys what it has left, unpins all. The device's engine runs on until it
  * returns. May be called twice. */
 void verbs_backend_stop(struct verbs_backend *backend);
-/* After it has stopped, and the guest's driver is destroyed. */
+/* Stops it, if nobody has. The guest has closed its handle (verbs_close()), as its driver was stopped at the latest. */
 void verbs_backend_destroy(struct verbs_backend *backend);
 
 struct verbs_registers *verbs_backend_registers(struct verbs_backend *backend);

@@ -54,8 +54,9 @@ struct verbs_backend_ops {
 			   bool loopback);
 	int (*query_pair)(void *device, __u32 number, enum verbs_pair_state *state, __u32 *peer);
 	int (*destroy_pair)(void *device, __u32 number);
-	/* To be told; NULL: is not. Advice that has been followed; bytes pinned (+) or unpinned (-); a command carried out. */
-	void (*advised)(void *device, __u32 key, __u64 iova, __u64 bytes, __u64 took_ns, int error);
+	/* To be told; NULL: is not. Advice that was followed, and its pages that are there now; bytes pinned (+) or unpinned (-); a command carried out. */
+	void (*advised)(void *device, __u32 key, __u64 iova, __u64 bytes, __u32 pages,
+			__u64 took_ns, int error);
 	void (*pinned)(void *device, __s64 bytes);
 	void (*commanded)(void *device, enum verbs_command_kind kind, int error, __u64 took_ns);
 };

@@ -74,6 +74,8 @@ struct device_class {
 	struct device_file *(*file)(struct device_settings *settings);
 	/* -EBADMSG with a sentence that begins with `where`; NULL: it agrees to everything. */
 	int (*check)(const struct device_check *check);
+	/* Bytes that it pins of its share of `bytes` before anything runs, for its tenant's memlock; NULL: none. */
+	__u64 (*pins)(const struct device_config *device, __u64 bytes);
 	/* Starts its threads. They touch guest memory only after a doorbell has rung. */
 	int (*start)(void **device, struct port *port, const struct device_setup *setup);
 	/* Stops and joins; DMA waits end with -ESHUTDOWN before this is called. */

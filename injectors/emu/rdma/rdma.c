@@ -9,6 +9,7 @@
 #include "injectors/emu/dma_guard.h"
 #include "injectors/emu/machine.h"
 #include "injectors/emu/rdma/rdma_private.h"
+#include "injectors/emu/verbs/verbs_backend.h"
 #include "injectors/emu/thread.h"
 #include "lib/base/fail.h"
 
@@ -151,6 +152,24 @@ static int rdma_run(struct rdma *device)
 	return error;
 }
 
+static void rdma_halt(struct rdma *device)
+{
+	if (device->backend)
+		verbs_backend_stop(device->backend);
+	pthread_mutex_lock(&device->callers);
+	atomic_store_explicit(&device->stopping, true, memory_order_release);
+	if (device->running) {
+		doorbell_ring(device->bell);
+		pthread_join(device->thread, NULL);
+	}
+	device->running = false;
+	pthread_mutex_unlock(&device->callers);
+	/* The guest's driver has let go of it as it was stopped. */
+	if (device->backend)
+		verbs_backend_destroy(device->backend);
+	rdma_destroy(device);
+}
+
 int rdma_start(void **model, struct port *port, const struct device_setup *setup)
 {
 	struct rdma *device = calloc(1, sizeof(*device));
@@ -171,8 +190,10 @@ int rdma_start(void **model, struct port *port, const struct device_setup *setup
 	error = create_parts(device, setup);
 	if (!error)
 		error = rdma_run(device);
+	if (!error)
+		error = verbs_backend_start(&device->backend, device);
 	if (error) {
-		rdma_destroy(device);
+		rdma_halt(device);
 		return error;
 	}
 	*model = device;
@@ -181,13 +202,5 @@ int rdma_start(void **model, struct port *port, const struct device_setup *setup
 
 void rdma_stop(void *model)
 {
-	struct rdma *device = model;
-
-	pthread_mutex_lock(&device->callers);
-	atomic_store_explicit(&device->stopping, true, memory_order_release);
-	doorbell_ring(device->bell);
-	pthread_join(device->thread, NULL);
-	device->running = false;
-	pthread_mutex_unlock(&device->callers);
-	rdma_destroy(device);
+	rdma_halt(model);
 }

@@ -311,7 +311,9 @@ static void memory_failed(struct queue_pair *pair, enum rdma_side side, __u64 no
 	struct requester *requester = &pair->requester;
 	struct responder *responder = &pair->responder;
 
-	if (side == RDMA_INITIATOR_READS && pair_waits(pair, WAIT_SEND_MEMORY))
+	/* Late acknowledgements may have completed what waits to be sent again. */
+	if (side == RDMA_INITIATOR_READS && pair_waits(pair, WAIT_SEND_MEMORY) &&
+	    requester->absent - requester->head < requester->tail - requester->head)
 		requester_fail(pair, send_entry_at(pair, requester->absent), VERBS_LOC_PROT_ERR,
 			       now_ns);
 	else if (side == RDMA_INITIATOR_WRITES && requester->reads && requester->target_absent)

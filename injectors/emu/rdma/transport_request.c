@@ -121,10 +121,13 @@ static void timer_start(struct queue_pair *pair, __u64 now_ns)
 
 void requester_timer_restart(struct queue_pair *pair, __u64 now_ns)
 {
-	const struct requester *requester = &pair->requester;
+	struct requester *requester = &pair->requester;
 
-	pair->requester.timer_on = false;
-	if (requester->next > requester->acked || requester->reads)
+	requester->timer_on = false;
+	/* What is to be sent again starts it as it is sent. */
+	if (requester->next > requester->acked ||
+	    (requester->reads && !requester->again &&
+	     send_entry_at(pair, requester->read)->first < requester->acked))
 		timer_start(pair, now_ns);
 }
 
@@ -222,25 +225,17 @@ static bool send_payload(struct queue_pair *pair, struct send_entry *entry,
 static bool ask_again(struct queue_pair *pair, struct rdma_packet *packet, __u64 now_ns)
 {
 	struct requester *requester = &pair->requester;
-	const struct send_entry *entry;
+	const struct send_entry *entry = send_entry_at(pair, requester->read);
 
-	if (requester->again_from < requester->head)
-		requester->again_from = requester->head;
-	while (requester->again_from < requester->tail) {
-		entry = send_entry_at(pair, requester->again_from);
-		if (entry->first >= requester->next)
-			break;
-		requester->again_from++;
-		if (!entry->asked || entry->failed)
-			continue;
-		fill_read(pair, packet, entry);
-		packet->token = requester->stale_token;
-		pair->counters.asked_again++;
-		timer_start(pair, now_ns);
-		return true;
-	}
 	requester->again = false;
-	return false;
+	if (!requester->reads || entry->failed || entry->first >= requester->next)
+		return false;
+	fill_read(pair, packet, entry);
+	packet->token = requester->stale_token;
+	pair->counters.asked_again++;
+	if (!requester->timer_on)
+		requester_timer_restart(pair, now_ns);
+	return true;
 }
 
 static void send_read_rnr(struct queue_pair *pair, struct rdma_packet *packet, __u64 now_ns)
@@ -341,7 +336,6 @@ void requester_read_again(struct queue_pair *pair, enum rdma_resend why, __u64 t
 		     missing_responses(pair, requester->next), token, now_ns);
 	requester->generation++;
 	requester->again = true;
-	requester->again_from = requester->read;
 	requester->responses_lost = false;
 	requester->stale = why == RDMA_RESEND_READ ? RDMA_DROP_RESPONSE : RDMA_DROP_SEQUENCE;
 	requester->stale_token = token;
@@ -382,13 +376,12 @@ void requester_go_back(struct queue_pair *pair, enum rdma_resend why, __u64 toke
 	requester->why_token = token;
 	if (requester->acked < end)
 		tell_rewound(pair, why, requester->acked, packets_behind(pair, end), token, now_ns);
-	if (requester->reads) {
-		/* Those behind acked are sent again as they come; those before are asked for. */
-		if (send_entry_at(pair, requester->read)->first < requester->acked)
-			requester_read_again(pair, why, token, now_ns);
-		else
-			requester->generation++;
-	}
+	/* Reads behind acked are sent again as they come; those before are asked for, unless it is
+	 * known why their responses were not taken, and when they will be asked for. */
+	if (requester->reads && send_entry_at(pair, requester->read)->first >= requester->acked)
+		requester->generation++;
+	else if (why == RDMA_RESEND_TIMEOUT || !requester->target_absent)
+		requester_read_again(pair, why, token, now_ns);
 	requester_timer_restart(pair, now_ns);
 }
 

@@ -105,7 +105,7 @@ static int rank_want(struct rank *rank, const struct rank_part *part,
 	message->bytes = part->bytes;
 	message->seed = part->seed;
 	message->work = part->work;
-	message->begun_ns = rank->due_ns;
+	message->begun_ns = rank->config->rate > 0 ? rank->due_ns : monotonic_ns();
 	direction->wanted++;
 	if (number)
 		*number = mine;

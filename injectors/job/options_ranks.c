@@ -33,6 +33,12 @@ static const struct option_choice rank_memory_choices[] = {
 static const struct option_choice rank_ops[] = {
 	{"send", RANKS_SEND}, {"write", RANKS_WRITE}, {"read", RANKS_READ}, {NULL, 0}};
 
+static const struct option_choice rank_advises[] = {{"none", RANKS_ADVISE_NONE},
+						    {"device", RANKS_ADVISE_DEVICE},
+						    {"peer", RANKS_ADVISE_PEER},
+						    {"both", RANKS_ADVISE_BOTH},
+						    {NULL, 0}};
+
 static const struct option_row rows[] = {
 	{"ranks", "device", OPTION_TEXT, RANKS(device), .otherwise = "*",
 	 .meaning = "devices that get these ranks, each with its peer: a [device]'s name or a "
@@ -56,8 +62,10 @@ static const struct option_row rows[] = {
 	{"ranks", "cache_bytes", OPTION_BYTES, RANKS(config.cache_bytes), 4 * KIB, 64 * GIB, "4M",
 	 .meaning = "pinned at most by the ranks of a device together, the least recently used goes",
 	 .needs = {{"memory", "cache"}}, .multiple = 4 * KIB},
-	{"ranks", "advise", OPTION_BOOL, RANKS(config.advise), .otherwise = "no",
-	 .meaning = "buffers are brought in before it begins (ibv_advise_mr)",
+	{"ranks", "advise", OPTION_CHOICE, RANKS(config.advise), .otherwise = "none",
+	 .choices = rank_advises,
+	 .meaning = "whose buffers are brought in before it begins (ibv_advise_mr): those of the "
+		    "device's ranks, of its peer's, or of both",
 	 .needs = {{"memory", "demand"}}},
 	{"ranks", "off_cache", OPTION_BOOL, RANKS(config.off_cache), .otherwise = "no",
 	 .meaning = "each message has another buffer than the last one, over all of working_set"},

@@ -193,7 +193,7 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 		{"operations", NULL, NULL, COLUMN_COUNT, 10, true,
 		 "operations that ranks completed: messages of a stream, else one for each rank "
 		 "that took part in a step of its pattern"},
-	[RESULT_OPERATIONS_PER_S] = {"operations_per_s", NULL, "per_s", COLUMN_REAL, 16, true,
+	[RESULT_OPERATIONS_PER_S] = {"operations_per_s", NULL, NULL, COLUMN_REAL, 16, true,
 				     "the same per second, of all groups together"},
 	[RESULT_RNR] = {"rnr", NULL, NULL, COLUMN_COUNT, 7, true,
 			"RNR NAKs that RDMA devices sent: a receiver's page was absent"},

@@ -204,12 +204,14 @@ static int fake_destroy_pair(void *device, __u32 number)
 	return 0;
 }
 
-static void fake_advised(void *device, __u32 key, __u64 iova, __u64 bytes, __u64 took_ns, int error)
+static void fake_advised(void *device, __u32 key, __u64 iova, __u64 bytes, __u32 pages,
+			 __u64 took_ns, int error)
 {
 	struct verbs_fake *fake = device;
 
 	check(fake, fake->regions[(key >> 8) % FAKE_REGIONS].bytes && within(fake, iova, bytes));
-	fake->advised += took_ns && !error;
+	check(fake, took_ns && (error || pages));
+	fake->advised += pages;
 }
 
 static void fake_pinned(void *device, __s64 bytes)

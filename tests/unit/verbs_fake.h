@@ -28,8 +28,9 @@ struct verbs_fake {
 	enum verbs_pair_state states[FAKE_PAIRS];
 	__u32 peers[FAKE_PAIRS];
 	__s64 pinned;
-	__u64 commands, advised;
-	__u64 wrong; /* calls that should not have been made */
+	__u64 commands;
+	__u64 advised; /* pages */
+	__u64 wrong;   /* calls that should not have been made */
 	/* With `block`, a query of limits posts `blocked` and waits for `go`. */
 	_Atomic bool block;
 	sem_t blocked, go;

@@ -36,6 +36,9 @@ enum ranks_memory {
 
 enum ranks_op { RANKS_SEND, RANKS_WRITE, RANKS_READ };
 
+/* On which of the two devices buffers are brought in before it begins. */
+enum ranks_advise { RANKS_ADVISE_NONE, RANKS_ADVISE_DEVICE, RANKS_ADVISE_PEER, RANKS_ADVISE_BOTH };
+
 struct ranks_config {
 	char name[64];
 	__u32 device, peer; /* machine indices */
@@ -52,7 +55,7 @@ struct ranks_config {
 	__u64 receive_bytes; /* op=send: what is posted for a message; 0: its size */
 	enum ranks_memory memory;
 	__u64 cache_bytes;  /* memory=cache: registered at most, by the ranks of a device together */
-	bool advise;	    /* memory=demand: all is brought in before it begins */
+	enum ranks_advise advise; /* memory=demand */
 	double rate;	    /* operations per second and rank, 0: as fast as possible */
 	__u64 operations;   /* of a rank, 0: until `duration_ns` */
 	__u64 duration_ns;  /* 0: until `operations` */

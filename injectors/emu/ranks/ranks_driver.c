@@ -33,7 +33,9 @@ static int open_memory(struct ranks_driver *driver, const struct driver_setup *s
 	memory->cache_bytes = config->cache_bytes;
 	memory->largest = driver->layout.largest;
 	memory->bounces = driver->layout.local * leases;
-	memory->advise = config->advise;
+	memory->advise = config->advise == RANKS_ADVISE_BOTH ||
+			 config->advise ==
+				 (driver->on_peer ? RANKS_ADVISE_PEER : RANKS_ADVISE_DEVICE);
 	return guest_heap_take(memory->heap, memory->bytes, &memory->start);
 }
 

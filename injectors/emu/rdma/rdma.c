@@ -9,8 +9,8 @@
 #include "injectors/emu/dma_guard.h"
 #include "injectors/emu/machine.h"
 #include "injectors/emu/rdma/rdma_private.h"
-#include "injectors/emu/verbs/verbs_backend.h"
 #include "injectors/emu/thread.h"
+#include "injectors/emu/verbs/verbs_backend.h"
 #include "lib/base/fail.h"
 
 #define WAIT_YIELDS 64			 /* for a round to end, then ... */
@@ -152,22 +152,14 @@ static int rdma_run(struct rdma *device)
 	return error;
 }
 
-static void rdma_halt(struct rdma *device)
+static void rdma_end(struct rdma *device)
 {
-	if (device->backend)
-		verbs_backend_stop(device->backend);
 	pthread_mutex_lock(&device->callers);
 	atomic_store_explicit(&device->stopping, true, memory_order_release);
-	if (device->running) {
-		doorbell_ring(device->bell);
-		pthread_join(device->thread, NULL);
-	}
+	doorbell_ring(device->bell);
+	pthread_join(device->thread, NULL);
 	device->running = false;
 	pthread_mutex_unlock(&device->callers);
-	/* The guest's driver has let go of it as it was stopped. */
-	if (device->backend)
-		verbs_backend_destroy(device->backend);
-	rdma_destroy(device);
 }
 
 int rdma_start(void **model, struct port *port, const struct device_setup *setup)
@@ -193,7 +185,9 @@ int rdma_start(void **model, struct port *port, const struct device_setup *setup
 	if (!error)
 		error = verbs_backend_start(&device->backend, device);
 	if (error) {
-		rdma_halt(device);
+		if (device->running)
+			rdma_end(device);
+		rdma_destroy(device);
 		return error;
 	}
 	*model = device;
@@ -202,5 +196,10 @@ int rdma_start(void **model, struct port *port, const struct device_setup *setup
 
 void rdma_stop(void *model)
 {
-	rdma_halt(model);
+	struct rdma *device = model;
+
+	/* It destroys what its guest has left, for which it needs the engine. */
+	verbs_backend_destroy(device->backend);
+	rdma_end(device);
+	rdma_destroy(device);
 }

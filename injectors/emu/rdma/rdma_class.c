@@ -107,6 +107,14 @@ static const struct option_row rdma_rows[] = {
 		    "3)"},
 };
 
+/* The command ring; what else is pinned its guest asks for. */
+static __u64 rdma_pins(const struct device_config *device, __u64 bytes)
+{
+	(void)device;
+	(void)bytes;
+	return PAGE_BYTES;
+}
+
 const struct device_class rdma_class = {
 	.name = "rdma",
 	.meaning = "an RDMA device, linked to another",
@@ -119,6 +127,7 @@ const struct device_class rdma_class = {
 	.has_packets = true,
 	.peer = rdma_peer,
 	.check = rdma_agree,
+	.pins = rdma_pins,
 	.start = rdma_start,
 	.stop = rdma_stop,
 	.variant = rdma_variant,

@@ -54,8 +54,9 @@ struct verbs_backend_ops {
 			   bool loopback);
 	int (*query_pair)(void *device, __u32 number, enum verbs_pair_state *state, __u32 *peer);
 	int (*destroy_pair)(void *device, __u32 number);
-	/* To be told; NULL: is not. Advice that has been followed; bytes pinned (+) or unpinned (-); a command carried out. */
-	void (*advised)(void *device, __u32 key, __u64 iova, __u64 bytes, __u64 took_ns, int error);
+	/* To be told; NULL: is not. Advice that was followed, and its pages that are there now; bytes pinned (+) or unpinned (-); a command carried out. */
+	void (*advised)(void *device, __u32 key, __u64 iova, __u64 bytes, __u32 pages,
+			__u64 took_ns, int error);
 	void (*pinned)(void *device, __s64 bytes);
 	void (*commanded)(void *device, enum verbs_command_kind kind, int error, __u64 took_ns);
 };
@@ -77,7 +78,7 @@ int verbs_backend_start(struct verbs_backend **backend, struct rdma *device);
 /* Every wait of the guest ends with -EPIPE; destroys what it has left, unpins all. The device's engine runs on until it
  * returns. May be called twice. */
 void verbs_backend_stop(struct verbs_backend *backend);
-/* After it has stopped, and the guest's driver is destroyed. */
+/* Stops it, if nobody has. The guest has closed its handle (verbs_close()), as its driver was stopped at the latest. */
 void verbs_backend_destroy(struct verbs_backend *backend);
 
 struct verbs_registers *verbs_backend_registers(struct verbs_backend *backend);

@@ -60,6 +60,8 @@ int backend_command(struct verbs_backend *backend, struct verbs_command *command
 
 /* In the guest's share, all of it. */
 bool backend_within(const struct backend_range *share, __u64 address, __u64 bytes);
+/* Bytes of the whole pages that a range lies in. */
+__u64 backend_pages(__u64 address, __u64 bytes);
 /* Pins guest memory, and keeps account; a failure's sentence is kept for verbs_backend_refusal(). */
 int backend_pin(struct verbs_backend *backend, __u64 address, __u64 bytes, bool write);
 void backend_unpin(struct verbs_backend *backend, __u64 address, __u64 bytes);

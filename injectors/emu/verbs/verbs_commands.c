@@ -61,18 +61,24 @@ static int command_deregister(struct verbs_backend *backend, struct verbs_comman
 	return region ? backend_region_destroy(backend, region) : -ENOENT;
 }
 
-static int advise(struct verbs_backend *backend, __u64 address, __u64 bytes, bool write)
+static int advise(struct verbs_backend *backend, __u64 address, __u64 bytes, bool write,
+		  __u32 *pages)
 {
-	int error = 0;
+	for (__u64 done = 0, piece; done < bytes; done += piece) {
+		/* Up to a page's end: none is counted twice. */
+		__u64 room = ADVISE_BYTES - ((address + done) & (PAGE_BYTES - 1));
+		int error;
 
-	for (__u64 done = 0, piece; !error && done < bytes; done += piece) {
 		if (atomic_load(&backend->registers.stopping))
 			return -ESHUTDOWN;
-		piece = bytes - done < ADVISE_BYTES ? bytes - done : ADVISE_BYTES;
+		piece = bytes - done < room ? bytes - done : room;
 		error = machine_advise(backend->config.machine, backend->config.index,
 				       address + done, piece, write);
+		if (error)
+			return error;
+		*pages += (__u32)(backend_pages(address + done, piece) >> PAGE_BITS);
 	}
-	return error;
+	return 0;
 }
 
 static int command_advise(struct verbs_backend *backend, struct verbs_command *command)
@@ -81,6 +87,7 @@ static int command_advise(struct verbs_backend *backend, struct verbs_command *c
 	const struct backend_region *region = backend_region(backend, argument[0]);
 	struct backend_range range;
 	__u64 start_ns = monotonic_ns();
+	__u32 pages = 0;
 	int error;
 
 	if (!region)
@@ -92,10 +99,10 @@ static int command_advise(struct verbs_backend *backend, struct verbs_command *c
 		return -EFAULT;
 	if (argument[3] && !(region->rights & VERBS_LOCAL_WRITE))
 		return -EACCES;
-	error = advise(backend, argument[1], argument[2], argument[3]);
+	error = advise(backend, argument[1], argument[2], argument[3], &pages);
 	if (backend->config.ops->advised)
 		backend->config.ops->advised(backend->config.device, region->key,
-					     argument[1] + backend->iova_offset, argument[2],
+					     argument[1] + backend->iova_offset, argument[2], pages,
 					     monotonic_ns() - start_ns, error);
 	return error;
 }

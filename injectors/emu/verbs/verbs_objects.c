@@ -15,7 +15,7 @@ bool backend_within(const struct backend_range *share, __u64 address, __u64 byte
 	       address - share->address <= share->bytes - bytes;
 }
 
-static __u64 whole_pages(__u64 address, __u64 bytes)
+__u64 backend_pages(__u64 address, __u64 bytes)
 {
 	return ((address + bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1)) -
 	       (address & ~(PAGE_BYTES - 1));
@@ -43,7 +43,7 @@ int backend_pin(struct verbs_backend *backend, __u64 address, __u64 bytes, bool 
 		machine_pin(backend->config.machine, backend->config.index, address, bytes, write);
 
 	if (!error) {
-		count_pinned(backend, (__s64)whole_pages(address, bytes));
+		count_pinned(backend, (__s64)backend_pages(address, bytes));
 		return 0;
 	}
 	pthread_mutex_lock(&backend->lock);
@@ -55,7 +55,7 @@ int backend_pin(struct verbs_backend *backend, __u64 address, __u64 bytes, bool 
 void backend_unpin(struct verbs_backend *backend, __u64 address, __u64 bytes)
 {
 	if (!machine_unpin(backend->config.machine, backend->config.index, address, bytes))
-		count_pinned(backend, -(__s64)whole_pages(address, bytes));
+		count_pinned(backend, -(__s64)backend_pages(address, bytes));
 }
 
 struct backend_region *backend_region(struct verbs_backend *backend, __u64 key)

@@ -2,6 +2,7 @@
 /* The device `rdma` behind the commands, and its guest's way to them. */
 #include "injectors/emu/device_driver.h"
 #include "injectors/emu/machine_private.h"
+#include "injectors/emu/rdma/observe.h"
 #include "injectors/emu/rdma/rdma.h"
 #include "injectors/emu/rdma/regions.h"
 #include "injectors/emu/verbs/verbs_backend.h"
@@ -14,6 +15,15 @@ static void rdma_limits(void *device, struct verbs_limits *limits)
 	limits->mtu = settings->mtu;
 }
 
+static void tell_region(const struct rdma *device, __u32 key, const struct region *region,
+			enum odp_region_state state)
+{
+	const struct rdma_place *place = rdma_place(device);
+
+	observe_region(place->index, place->channel->config.pasid, key, region->address,
+		       region->bytes, region->kind, state);
+}
+
 static int rdma_create_region(void *device, const struct verbs_region_setup *setup, __u32 *key)
 {
 	const struct region region = {
@@ -22,19 +32,35 @@ static int rdma_create_region(void *device, const struct verbs_region_setup *set
 		.kind = setup->kind,
 		.rights = setup->rights,
 	};
+	int error = region_register(rdma_regions(device), &region, key);
 
-	return region_register(rdma_regions(device), &region, key);
+	if (!error)
+		tell_region(device, *key, &region, ODP_REGION_NEW);
+	return error;
 }
 
 static int rdma_destroy_region(void *device, __u32 key)
 {
-	int error = region_retire(rdma_regions(device), key);
+	struct region region;
+	int error = region_query(rdma_regions(device), key, &region);
 
+	if (!error)
+		error = region_retire(rdma_regions(device), key);
 	if (error)
 		return error;
 	rdma_quiesce(device);
 	region_free(rdma_regions(device), key);
+	tell_region(device, key, &region, ODP_REGION_GONE);
 	return 0;
+}
+
+static void rdma_advised(void *device, __u32 key, __u64 iova, __u64 bytes, __u32 pages,
+			 __u64 took_ns, int error)
+{
+	const struct rdma_place *place = rdma_place(device);
+
+	observe_advised(place->index, place->channel->config.pasid, key, iova, bytes, pages,
+			took_ns, error);
 }
 
 static int rdma_create_queue(void *device, const struct verbs_queue_setup *setup, __u32 *number)
@@ -96,6 +122,7 @@ static const struct verbs_backend_ops rdma_backend_ops = {
 	.modify_pair = rdma_modify_pair,
 	.query_pair = rdma_query_pair,
 	.destroy_pair = rdma_destroy_pair,
+	.advised = rdma_advised,
 	.pinned = rdma_pinned,
 	.commanded = rdma_commanded,
 };

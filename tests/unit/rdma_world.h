@@ -76,8 +76,8 @@ struct rdma_end {
 	__u64 fresh[2], again[2]; /* packets sent first, and again: requests, responses */
 	__u64 responded, asked_again;
 	const struct rdma_operation *hearing; /* a response of */
-	__u64 tries; /* since something was acknowledged */
-	bool tried;  /* within this call */
+	__u64 tries;			      /* since something was acknowledged */
+	bool tried;			      /* within this call */
 	bool send_failed, receive_failed;
 	struct rdma_page pages[RDMA_SIDES];
 

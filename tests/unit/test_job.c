@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/job/idle_keys.h"
+#include "injectors/emu/rdma/rdma_settings.h"
 #include "injectors/emu/workload_device.h"
 #include "injectors/job/plan.h"
 #include "lib/job/sweep.h"
@@ -323,6 +324,62 @@ static void a_nic_has_one_source_of_frames(void **state)
 	assert_refused(NIC CLIENT LOAD, "which takes no workload; accepted: devices with model=");
 }
 
+#define HCA(name, peer) "[device " name "]\nmodel = rdma\npeer = " peer "\n"
+
+static void a_link_has_two_ends(void **state)
+{
+	assert_refused("[device a]\nmodel = rdma\n" HCA("b", "tenant/a"),
+		       JOB_PATH ":1: tenant/a has no peer; accepted: peer=TENANT/DEVICE, such as "
+				"tenant/b");
+	assert_refused("[device a]\nmodel = rdma\n", "has no peer; accepted: peer=TENANT/DEVICE");
+	assert_refused(HCA("a", "tenant/c") HCA("b", "tenant/a"),
+		       JOB_PATH ":1: peer=tenant/c of tenant/a: there is no such device; accepted: "
+				"tenant/b");
+	assert_refused(HCA("a", "tenant/a"),
+		       JOB_PATH ":1: peer=tenant/a of tenant/a is the device itself; accepted: "
+				"another");
+	assert_refused(HCA("a", "tenant/disk") DISK,
+		       "has model=block; accepted: a device of model=rdma");
+	assert_refused(HCA("a", "tenant/b") HCA("b", "tenant/a") HCA("c", "tenant/a"),
+		       JOB_PATH ":7: peer=tenant/a of tenant/c is that of tenant/b at " JOB_PATH
+				":4, too; accepted: one device for each peer");
+	assert_refused(HCA("a", "tenant/b") HCA("b", "tenant/c") HCA("c", "tenant/a"),
+		       JOB_PATH ":1: peer=tenant/b of tenant/a has peer=tenant/c itself; accepted: "
+				"peer=tenant/a there");
+	assert_refused(HCA("a", "tenant/b") "mtu = 1024\n" HCA("b", "tenant/a"),
+		       JOB_PATH ":1: mtu=1024 of tenant/a, and mtu=4096 of its peer tenant/b; "
+				"accepted: the same");
+	assert_refused(HCA("a", "tenant/b") "mtu = 2048\n" HCA("b", "tenant/a") "mtu = 2048\n",
+		       JOB_PATH ":1: mtu=2048 of a; accepted: 1024 or 4096");
+	assert_refused(HCA("a", "tenant/b") "rnr_timer = 32\n", "0 to 31");
+	assert_refused(HCA("a", "tenant/b") "fault_limit = 65\n", "1 to 64");
+	assert_refused(DISK LOAD "[inject x]\naction = nack_lost\nduration = 1s\n",
+		       "[inject x] action=nack_lost on tenant/disk, which has model=block; "
+		       "accepted: devices with model=rdma");
+	assert_refused(DISK LOAD "[inject x]\naction = packet_loss\nduration = 1s\n",
+		       "accepted: devices with model=rdma");
+}
+
+static void peers_find_each_other(void **state)
+{
+	const struct rdma_settings *a, *b;
+	struct built built;
+
+	assert_int_equal(
+		build(&built,
+		      HCA("a", "tenant/b")
+			      HCA("b", "tenant/a") "[inject x]\n"
+						   "action = packet_duplicate\nduration = 1s\n"),
+		0);
+	a = (const void *)built.plan.machine.devices[0].settings.bytes;
+	b = (const void *)built.plan.machine.devices[1].settings.bytes;
+	assert_int_equal(a->peer_device, 1);
+	assert_int_equal(b->peer_device, 0);
+	assert_int_equal(a->link, 10000000000ull);
+	assert_int_equal(a->fault_limit, 4);
+	release(&built);
+}
+
 #define EVICT "[inject x]\naction = evict\nduration = 1s\n"
 
 static void evictions_take_what_a_driver_can_name(void **state)
@@ -443,6 +500,20 @@ static void bad_sweeps_are_refused(void **state)
 	}
 }
 
+static const char *model_of(const struct option_row *row)
+{
+	for (size_t i = 0; i < OPTION_NEEDS; i++)
+		if (row->needs[i].key && !strcmp(row->needs[i].key, "model"))
+			return row->needs[i].values;
+	return "";
+}
+
+/* Two models may have a key of one name, each its own row. */
+static bool same_model(const struct option_row *a, const struct option_row *b)
+{
+	return !*model_of(a) || !*model_of(b) || !strcmp(model_of(a), model_of(b));
+}
+
 /* Whoever adds a row cannot forget its default, meaning or range. */
 static void every_row_of_the_table_is_whole(void **state)
 {
@@ -456,7 +527,8 @@ static void every_row_of_the_table_is_whole(void **state)
 		assert_int_equal(row->type == OPTION_CHOICE, row->choices != NULL);
 		for (size_t j = 0; j < i; j++)
 			assert_false(!strcmp(row->section, job_options()->rows[j].section) &&
-				     !strcmp(row->key, job_options()->rows[j].key));
+				     !strcmp(row->key, job_options()->rows[j].key) &&
+				     same_model(row, &job_options()->rows[j]));
 	}
 }
 
@@ -543,6 +615,9 @@ static void an_action_takes_its_own_keys_only(void **state)
 		{"overflow", " device probability interval times seed "},
 		{"duplicate", " device probability interval times seed "},
 		{"frame_loss", " device probability interval times seed "},
+		{"packet_loss", " device probability interval times seed "},
+		{"packet_duplicate", " device probability interval times seed "},
+		{"nack_lost", " device probability interval times seed "},
 	};
 	size_t keys = 0;
 
@@ -612,6 +687,8 @@ int main(void)
 		cmocka_unit_test(programs_are_looked_at_before_anything_starts),
 		cmocka_unit_test(a_sweep_is_a_cross_product_after_its_baseline),
 		cmocka_unit_test(bad_sweeps_are_refused),
+		cmocka_unit_test(a_link_has_two_ends),
+		cmocka_unit_test(peers_find_each_other),
 		cmocka_unit_test(every_row_of_the_table_is_whole),
 		cmocka_unit_test(every_model_is_whole),
 		cmocka_unit_test(an_action_takes_its_own_keys_only),

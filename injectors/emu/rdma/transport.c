@@ -160,12 +160,12 @@ static void send_queue_stops(struct queue_pair *pair, __u64 now_ns)
 {
 	bool stopped = pair_waits(pair, WAIT_SEND_MEMORY) || pair_waits(pair, WAIT_SEND_RNR);
 
-	if (stopped && !pair->requester.stopped_ns) {
+	if (stopped && !pair->requester.stopped) {
 		pair->requester.stopped_ns = now_ns;
-	} else if (!stopped && pair->requester.stopped_ns) {
+	} else if (!stopped && pair->requester.stopped) {
 		pair->counters.paused_ns += now_ns - pair->requester.stopped_ns;
-		pair->requester.stopped_ns = 0;
 	}
+	pair->requester.stopped = stopped;
 }
 
 void transport_wait_begin(struct queue_pair *pair, enum transport_waits wait, __u64 token,

@@ -73,7 +73,8 @@ struct requester {
 	bool timer_on, broken; /* broken: an entry has failed, no new one begins */
 	__u64 timer_ns;	       /* when it was started */
 	__u64 timer_extra_ns;  /* the peer may be silent for so long beyond the timeout */
-	__u64 stopped_ns;      /* since when the send queue stands still; 0: it does not */
+	bool stopped;	       /* the send queue stands still */
+	__u64 stopped_ns;      /* ... since then */
 };
 
 struct responder_read {

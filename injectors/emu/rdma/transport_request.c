@@ -65,8 +65,6 @@ static struct send_entry *current(struct queue_pair *pair, __u64 now_ns)
 	struct requester *requester = &pair->requester;
 	struct send_entry *entry;
 
-	if (requester->next < requester->acked)
-		requester->next = requester->acked;
 	for (;; requester->cursor++) {
 		if (requester->cursor == requester->tail && !fetch(pair, now_ns))
 			return NULL;
@@ -178,6 +176,8 @@ static bool send_read(struct queue_pair *pair, struct send_entry *entry, struct 
 		if (!requester->reads++)
 			requester->read = requester->cursor;
 	}
+	if (requester->cursor == requester->read)
+		requester->again = false;
 	fill_read(pair, packet, entry);
 	sent_until(pair, entry->end, now_ns);
 	return true;
@@ -227,8 +227,11 @@ static bool ask_again(struct queue_pair *pair, struct rdma_packet *packet, __u64
 	struct requester *requester = &pair->requester;
 	const struct send_entry *entry = send_entry_at(pair, requester->read);
 
+	/* It may be sent as it was, unless an acknowledgement comes before. */
+	if (requester->reads && entry->first >= requester->next)
+		return false;
 	requester->again = false;
-	if (!requester->reads || entry->failed || entry->first >= requester->next)
+	if (!requester->reads || entry->failed)
 		return false;
 	fill_read(pair, packet, entry);
 	packet->token = requester->stale_token;
@@ -272,6 +275,8 @@ bool requester_transmit(struct queue_pair *pair, struct rdma_packet *packet, __u
 	}
 	if (pair_waits(pair, WAIT_SEND_MEMORY) || pair_waits(pair, WAIT_SEND_RNR))
 		return false;
+	if (requester->next < requester->acked)
+		requester->next = requester->acked;
 	if (requester->again && !pair_waits(pair, WAIT_READ_MEMORY) &&
 	    ask_again(pair, packet, now_ns))
 		return true;
@@ -378,10 +383,12 @@ void requester_go_back(struct queue_pair *pair, enum rdma_resend why, __u64 toke
 		tell_rewound(pair, why, requester->acked, packets_behind(pair, end), token, now_ns);
 	/* Reads behind acked are sent again as they come; those before are asked for, unless it is
 	 * known why their responses were not taken, and when they will be asked for. */
-	if (requester->reads && send_entry_at(pair, requester->read)->first >= requester->acked)
+	if (requester->reads && send_entry_at(pair, requester->read)->first >= requester->acked) {
 		requester->generation++;
-	else if (why == RDMA_RESEND_TIMEOUT || !requester->target_absent)
+		requester->again = true;
+	} else if (why == RDMA_RESEND_TIMEOUT || !requester->target_absent) {
 		requester_read_again(pair, why, token, now_ns);
+	}
 	requester_timer_restart(pair, now_ns);
 }
 

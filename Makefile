@@ -139,6 +139,8 @@ $(BUILD)/tests/unit/test_refused.o: | $(BPF_BUILD)/tests/bpf/refused.skel.h
 # Tests on a machine without device models; its truth recorder takes the place of the truth log.
 $(addprefix $(BUILD)/tests/unit/test_,port port_request port_storm evict pins verbs_control verbs_data verbs_hostile): \
 	$(BUILD)/tests/unit/rig/rig.o
+# Ranks over verbs that have no device.
+$(addprefix $(BUILD)/tests/unit/test_,ranks ranks_memory): $(BUILD)/tests/unit/rig/verbs_loop.o
 
 tests: $(TESTS)
 unit: tests ## build and run the unit tests only

@@ -128,7 +128,8 @@ static int build_guest(struct machine *machine, struct guest *guest, __u32 index
 	*guest = (struct guest){
 		.device = machine->devices[index].model,
 		.memory = guest_memory_cpu(machine->tenants[index].memory, 0),
-		.next = channel->data_address,
+		/* Behind the ring of commands. */
+		.next = channel->data_address + PAGE_BYTES,
 	};
 	guest->queue = take(guest, verbs_completion_bytes(2 * DEPTH));
 	guest->pair = take(guest, verbs_pair_bytes(DEPTH, DEPTH));

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "injectors/emu/ranks/ranks_driver.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
@@ -320,4 +321,13 @@ const struct network *machine_network(const struct machine *machine, __u32 devic
 const struct workload_result *machine_workload(const struct machine *machine, __u32 workload)
 {
 	return workload_result(machine->devices[machine->config.workloads[workload].device].driver);
+}
+
+const char *machine_ranks(const struct machine *machine, __u32 index, struct ranks_result *sum)
+{
+	const struct ranks_config *ranks = &machine->config.ranks[index];
+
+	ranks_driver_result(machine->devices[ranks->device].driver, sum);
+	ranks_driver_result(machine->devices[ranks->peer].driver, sum);
+	return ranks_driver_error(machine->devices[ranks->device].driver);
 }

@@ -14,6 +14,7 @@
 #include "injectors/emu/device_class.h"
 #include "injectors/emu/frame_totals.h"
 #include "injectors/emu/rdma_totals.h"
+#include "injectors/emu/ranks/ranks.h"
 #include "injectors/emu/traffic.h"
 #include "injectors/emu/workload.h"
 
@@ -61,11 +62,12 @@ static inline struct device_file *device_given_file(struct device_config *device
 
 struct machine_config {
 	char name[64];
-	__u32 tenant_count, device_count, workload_count, traffic_count;
+	__u32 tenant_count, device_count, workload_count, traffic_count, ranks_count;
 	struct tenant_config *tenants;
 	struct device_config *devices;
 	struct workload_config *workloads; /* injectors/emu/workload.h */
 	struct traffic_config *traffics;   /* injectors/emu/traffic.h */
+	struct ranks_config *ranks;	   /* injectors/emu/ranks/ranks.h */
 	enum scheduler_kind scheduler;
 	__u32 request_queue_entries;
 	__u32 event_queue_entries; /* 0: EMQ_ENTRIES */
@@ -152,5 +154,7 @@ void machine_mapped(const struct machine *machine, __u32 device, __u64 *now, __u
 const struct network *machine_network(const struct machine *machine, __u32 device);
 /* Valid after machine_wait() has returned 0, or machine_stop(). */
 const struct workload_result *machine_workload(const struct machine *machine, __u32 workload);
+/* Adds what the ranks of a section have come to, on both of its devices; likewise. Returns what went wrong first, "": nothing. */
+const char *machine_ranks(const struct machine *machine, __u32 ranks, struct ranks_result *sum);
 
 #endif

@@ -52,6 +52,13 @@ struct job_traffic {
 	const char *where;
 };
 
+struct job_ranks {
+	char name[JOB_NAME];
+	char device[JOB_NAME * 2]; /* pattern over devices */
+	struct ranks_config config;
+	const char *where;
+};
+
 struct job_program {
 	char name[JOB_NAME];
 	char device[JOB_NAME * 2]; /* pattern over devices */
@@ -113,10 +120,11 @@ struct job {
 	struct job_device *devices;
 	struct job_workload *workloads;
 	struct job_traffic *traffics;
+	struct job_ranks *ranks;
 	struct job_program *programs;
 	struct job_injection *injections;
 	__u32 tenant_count, device_count, workload_count, traffic_count, program_count;
-	__u32 injection_count;
+	__u32 injection_count, ranks_count;
 };
 
 /*

@@ -364,6 +364,8 @@ int plan_build(struct plan *plan, const struct job *job)
 		err = plan_workload(&b, &job->workloads[i]);
 	for (__u32 i = 0; !err && i < job->traffic_count; i++)
 		err = plan_traffic(&b, &job->traffics[i]);
+	for (__u32 i = 0; !err && i < job->ranks_count; i++)
+		err = plan_ranks(&b, &job->ranks[i]);
 	for (__u32 i = 0; !err && i < job->program_count; i++)
 		err = plan_program(&b, &job->programs[i]);
 	for (__u32 i = 0; !err && i < job->injection_count; i++)
@@ -373,7 +375,7 @@ int plan_build(struct plan *plan, const struct job *job)
 	for (__u32 d = 0; !err && d < b.plan->machine.device_count; d++)
 		err = plan_check_device(&b, d);
 	for (__u32 d = 0; !err && d < b.plan->machine.device_count; d++)
-		err = plan_check_frames(&b, d);
+		err = plan_check_frames(&b, d) ?: plan_check_ranks(&b, d);
 	if (!err)
 		err = plan_check_memlock(&b);
 	if (!err)
@@ -398,5 +400,6 @@ void plan_free(struct plan *plan)
 	free(plan->machine.devices);
 	free(plan->machine.workloads);
 	free(plan->machine.traffics);
+	free(plan->machine.ranks);
 	*plan = (struct plan){0};
 }

@@ -17,6 +17,8 @@ static __u64 tenant_pins(const struct plan_builder *b, __u32 tenant, __u32 *last
 
 		if (device->tenant == tenant && device->class->pins)
 			bytes = device->class->pins(device, plan_device_share(b, device));
+		if (device->tenant == tenant)
+			bytes += plan_ranks_pins(b, d);
 		/* Whole pages are pinned. */
 		sum += (bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
 		if (bytes)

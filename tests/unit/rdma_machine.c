@@ -69,7 +69,8 @@ struct machine *rdma_plan_start(struct rdma_guest guests[2])
 		guests[i] = (struct rdma_guest){
 			.device = machine->devices[i].model,
 			.memory = guest_memory_cpu(machine->tenants[i].memory, 0),
-			.next = channel->data_address,
+			/* Behind the ring of commands. */
+			.next = channel->data_address + PAGE_BYTES,
 			.end = channel->data_address + channel->data_bytes,
 			.index = i,
 		};

@@ -18,7 +18,7 @@ enum rdma_packet_kind {
 	RDMA_READ_REQUEST,  /* address, key, length, generation */
 	RDMA_READ_RESPONSE, /* payload; FIRST and LAST; generation; acknowledges all before */
 	RDMA_ACK,	    /* all up to psn; generation */
-	RDMA_NAK,	    /* psn was not taken, all before was; code; generation; timer */
+	RDMA_NAK,	    /* psn was not taken, all before was; code; timer */
 	/* Not of the specification (read_rnr): the initiator of a read is not ready. psn: the first
 	 * response that it wants again, and under which generation; timer. */
 	RDMA_READ_RNR,
@@ -49,8 +49,8 @@ struct rdma_packet {
 	__u32 length; /* of the whole read or write, bytes */
 	__u32 bytes;  /* of payload */
 	/*
-	 * How often the initiator has asked for its reads' responses again; of the responder's
-	 * packets: the last it has heard. Not of the specification: it tells responses that were on
+	 * How often the initiator has asked for its reads' responses again; of responses and
+	 * acknowledgements: the last that has been answered up to there. Not of the specification: it tells responses that were on
 	 * their way from those that were asked for again, so that each is asked for again once.
 	 */
 	__u32 generation;

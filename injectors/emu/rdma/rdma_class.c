@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "injectors/emu/machine.h"
+#include "injectors/emu/ranks/ranks_driver.h"
 #include "injectors/emu/rdma/rdma_private.h"
 #include "injectors/net/network.h"
 #include "lib/base/fail.h"
@@ -130,5 +131,5 @@ const struct device_class rdma_class = {
 	.start = rdma_start,
 	.stop = rdma_stop,
 	.variant = rdma_variant,
-	.driver = &rdma_bare_driver,
+	.driver = &rdma_driver,
 };

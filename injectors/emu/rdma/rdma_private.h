@@ -159,7 +159,6 @@ static inline struct rdma_pair *pair_find(const struct rdma *device, __u32 numbe
 }
 
 extern const struct device_class rdma_class;
-extern const struct device_driver rdma_bare_driver;
 
 /* rdma.c */
 int rdma_start(void **device, struct port *port, const struct device_setup *setup);

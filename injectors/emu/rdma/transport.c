@@ -160,12 +160,12 @@ static void send_queue_stops(struct queue_pair *pair, __u64 now_ns)
 {
 	bool stopped = pair_waits(pair, WAIT_SEND_MEMORY) || pair_waits(pair, WAIT_SEND_RNR);
 
-	if (stopped && !pair->requester.stopped_ns) {
+	if (stopped && !pair->requester.stopped) {
 		pair->requester.stopped_ns = now_ns;
-	} else if (!stopped && pair->requester.stopped_ns) {
+	} else if (!stopped && pair->requester.stopped) {
 		pair->counters.paused_ns += now_ns - pair->requester.stopped_ns;
-		pair->requester.stopped_ns = 0;
 	}
+	pair->requester.stopped = stopped;
 }
 
 void transport_wait_begin(struct queue_pair *pair, enum transport_waits wait, __u64 token,
@@ -311,7 +311,9 @@ static void memory_failed(struct queue_pair *pair, enum rdma_side side, __u64 no
 	struct requester *requester = &pair->requester;
 	struct responder *responder = &pair->responder;
 
-	if (side == RDMA_INITIATOR_READS && pair_waits(pair, WAIT_SEND_MEMORY))
+	/* Late acknowledgements may have completed what waits to be sent again. */
+	if (side == RDMA_INITIATOR_READS && pair_waits(pair, WAIT_SEND_MEMORY) &&
+	    requester->absent - requester->head < requester->tail - requester->head)
 		requester_fail(pair, send_entry_at(pair, requester->absent), VERBS_LOC_PROT_ERR,
 			       now_ns);
 	else if (side == RDMA_INITIATOR_WRITES && requester->reads && requester->target_absent)

@@ -167,11 +167,10 @@ static bool hear_nak(struct queue_pair *pair, const struct rdma_packet *packet, 
 		return transport_drop(pair, RDMA_DROP_STATE, position, 0, now_ns);
 	if (packet->code == RDMA_NAK_RNR)
 		count_not_ready(pair, packet, now_ns);
-	/* What was sent again since, or is about to be, was not refused by this one. */
-	if (again && (position < requester->acked || position >= requester->next))
-		return true;
 	acknowledged(pair, position, now_ns);
-	if (pair->state != VERBS_RTS)
+	/* What was sent again since, or is about to be, was not refused by this one. */
+	if (pair->state != VERBS_RTS ||
+	    (again && (position < requester->acked || position >= requester->next)))
 		return true;
 	if (packet->code == RDMA_NAK_RNR)
 		hear_not_ready(pair, packet, position, now_ns);
@@ -189,8 +188,6 @@ static bool hear_gap(struct queue_pair *pair, const struct rdma_packet *packet, 
 	const struct requester *requester = &pair->requester;
 	bool told = requester->responses_lost;
 
-	if (position >= requester->sent)
-		return transport_drop(pair, RDMA_DROP_STATE, position, 0, now_ns);
 	if (told || packet->generation != requester->generation || requester->again)
 		return transport_drop(pair, told ? RDMA_DROP_RESPONSE : requester->stale, position,
 				      told ? 0 : requester->stale_token, now_ns);
@@ -270,7 +267,11 @@ static bool hear_response(struct queue_pair *pair, const struct rdma_packet *pac
 	position = rdma_position(packet->psn, missing);
 	if (position < missing)
 		return transport_drop(pair, RDMA_DROP_DUPLICATE, position, 0, now_ns);
-	if (entry->failed)
+	if (position >= requester->sent || entry->failed)
+		return transport_drop(pair, RDMA_DROP_STATE, position, 0, now_ns);
+	/* Taken or not, it tells that all before its read was. */
+	acknowledged(pair, entry->first, now_ns);
+	if (pair->state != VERBS_RTS)
 		return transport_drop(pair, RDMA_DROP_STATE, position, 0, now_ns);
 	if (pair_waits(pair, WAIT_READ_MEMORY))
 		return transport_drop(pair, RDMA_DROP_RESPONSE, position,

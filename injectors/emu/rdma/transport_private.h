@@ -10,7 +10,7 @@
  *
  * and positions of packets: acked (all before were taken by the peer, also read requests), next (of
  * the next packet to send), sent (behind the last that was ever sent). acked never lies within a
- * read. next goes back to acked to send again; reads before it are asked for again by `again`.
+ * read. next goes back to acked to send again; reads before that are asked for by `again`.
  */
 #ifndef FAULTLINE_RDMA_TRANSPORT_PRIVATE_H
 #define FAULTLINE_RDMA_TRANSPORT_PRIVATE_H
@@ -59,8 +59,7 @@ struct requester {
 	__u64 assigned; /* behind the last entry that was taken */
 	__u32 reads;	/* entries that are `asked` */
 
-	bool again;	  /* reads from `again_from` on are asked for again */
-	__u64 again_from; /* entry */
+	bool again; /* what is missing of `read`, and all reads behind it, are asked for again */
 	__u32 generation;
 	bool target_absent; /* of the response that is missing */
 	bool responses_lost; /* a response was dropped without a word: no gap is told until a timeout */
@@ -74,7 +73,8 @@ struct requester {
 	bool timer_on, broken; /* broken: an entry has failed, no new one begins */
 	__u64 timer_ns;	       /* when it was started */
 	__u64 timer_extra_ns;  /* the peer may be silent for so long beyond the timeout */
-	__u64 stopped_ns;      /* since when the send queue stands still; 0: it does not */
+	bool stopped;	       /* the send queue stands still */
+	__u64 stopped_ns;      /* ... since then */
 };
 
 struct responder_read {
@@ -110,12 +110,10 @@ struct responder {
 	bool failing; /* the NAK is the last word: the pair is in error once it was said */
 	enum verbs_status failed;
 
-	/* Reads, the last ones, also if all responses have been sent: [floor, tail), of these [head,
-	 * tail) have some to be sent. */
+	/* The last reads, also if all responses have been sent; [head, tail) have some to be sent. */
 	struct responder_read reads[RDMA_READS_MAX];
-	__u32 read_floor, read_head, read_tail;
+	__u32 read_head, read_tail;
 	__u32 generation;
-	__u64 asked_end; /* behind the last response that this generation asked for */
 	__u64 responded; /* behind the last that was ever sent */
 	__u64 replay_token;
 };

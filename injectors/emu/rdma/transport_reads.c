@@ -14,29 +14,61 @@ static bool refuse(struct queue_pair *pair, enum rdma_nak nak, enum verbs_status
 	return transport_drop(pair, RDMA_DROP_STATE, position, 0, now_ns);
 }
 
-/* Of this generation it goes on where it ended; a newer one begins where it likes. */
-static bool is_asked_again(const struct responder *responder, const struct rdma_packet *packet,
-			   __u64 position)
+/*
+ * All responses from a position on are sent again. Of the reads that the initiator misses something of,
+ * all are kept, and no newer one is missing. NULL: none has this position.
+ */
+static struct responder_read *rewind_reads(struct responder *responder, __u64 position,
+					   const struct rdma_packet *packet)
 {
-	__s32 newer = (__s32)(packet->generation - responder->generation);
+	__u32 kept = responder->read_tail < RDMA_READS_MAX ? responder->read_tail : RDMA_READS_MAX;
 
-	return newer > 0 || (!newer && position >= responder->asked_end);
+	for (__u32 back = 1; back <= kept; back++) {
+		struct responder_read *read = read_at(responder, responder->read_tail - back);
+
+		if (position < read->first || position >= read->end)
+			continue;
+		responder->read_head = responder->read_tail - back;
+		read->next = position;
+		while (--back) {
+			struct responder_read *behind =
+				read_at(responder, responder->read_tail - back);
+
+			behind->next = behind->first;
+		}
+		responder->generation = packet->generation;
+		responder->replay_token = packet->token;
+		return read;
+	}
+	return NULL;
 }
 
-static void begin_generation(struct responder *responder, const struct rdma_packet *packet)
+static bool is_newer(const struct responder *responder, const struct rdma_packet *packet)
 {
-	if (packet->generation == responder->generation)
-		return;
-	responder->generation = packet->generation;
-	responder->read_head = responder->read_floor = responder->read_tail;
-	responder->replay_token = packet->token;
+	return (__s32)(packet->generation - responder->generation) > 0;
+}
+
+/* Its responses are read from memory again, which may have changed. */
+static bool read_again(struct queue_pair *pair, const struct rdma_packet *packet, __u64 position,
+		       __u64 end, __u64 now_ns)
+{
+	struct responder *responder = &pair->responder;
+	struct responder_read *read = NULL;
+
+	if (end <= responder->expected)
+		read = rewind_reads(responder, position, packet);
+	if (!read || read->end != end)
+		return refuse(pair, RDMA_NAK_INVALID, VERBS_REM_INV_REQ_ERR, position, now_ns);
+	*read = (struct responder_read){
+		position, position, end, {packet->address, packet->length, packet->key}};
+	pair->counters.replayed++;
+	return true;
 }
 
 bool responder_read(struct queue_pair *pair, const struct rdma_packet *packet, __u64 position,
 		    __u64 now_ns)
 {
 	struct responder *responder = &pair->responder;
-	bool is_new = position == responder->expected;
 	__u64 end = position + packets_of(pair, packet->length);
 	struct verbs_sge piece = {packet->address, packet->length, packet->key};
 	struct rdma_transfer from = {
@@ -47,22 +79,21 @@ bool responder_read(struct queue_pair *pair, const struct rdma_packet *packet, _
 		.total = packet->length,
 	};
 
-	if (is_new && (responder->in_message || packet->length > VERBS_MESSAGE_MAX))
+	if (packet->length > VERBS_MESSAGE_MAX)
 		return refuse(pair, RDMA_NAK_INVALID, VERBS_REM_INV_REQ_ERR, position, now_ns);
-	if (!is_new && (end > responder->expected || !is_asked_again(responder, packet, position)))
+	if (position != responder->expected && !is_newer(responder, packet))
 		return transport_drop(pair, RDMA_DROP_DUPLICATE, position, 0, now_ns);
 	if (pair->ops->check(pair->device, pair, &from))
 		return refuse(pair, RDMA_NAK_ACCESS, VERBS_REM_ACCESS_ERR, position, now_ns);
-	begin_generation(responder, packet);
-	if (responder->read_tail - responder->read_head == RDMA_READS_MAX)
+	if (position != responder->expected)
+		return read_again(pair, packet, position, end, now_ns);
+	if (responder->in_message || responder->read_tail - responder->read_head == RDMA_READS_MAX)
 		return refuse(pair, RDMA_NAK_INVALID, VERBS_REM_INV_REQ_ERR, position, now_ns);
 	*read_at(responder, responder->read_tail++) =
 		(struct responder_read){position, position, end, piece};
-	responder->asked_end = end;
-	if (is_new)
-		responder->expected = end;
-	else
-		pair->counters.replayed++;
+	responder->expected = end;
+	if (is_newer(responder, packet))
+		responder->generation = packet->generation;
 	return true;
 }
 
@@ -92,33 +123,13 @@ bool responder_read_rnr(struct queue_pair *pair, const struct rdma_packet *packe
 {
 	struct responder *responder = &pair->responder;
 	__u64 position = rdma_position(packet->psn, responder->expected);
-	__u32 kept = responder->read_tail - responder->read_floor, back = 1;
 
 	if (!pair->read_rnr)
 		return transport_drop(pair, RDMA_DROP_STATE, position, 0, now_ns);
-	if ((__s32)(packet->generation - responder->generation) <= 0)
+	if (!is_newer(responder, packet))
 		return transport_drop(pair, RDMA_DROP_DUPLICATE, position, 0, now_ns);
-	if (kept > RDMA_READS_MAX)
-		kept = RDMA_READS_MAX;
-	for (; back <= kept; back++) {
-		struct responder_read *read = read_at(responder, responder->read_tail - back);
-
-		if (position >= read->first && position < read->end) {
-			read->next = position;
-			break;
-		}
-	}
-	if (back > kept)
+	if (!rewind_reads(responder, position, packet))
 		return transport_drop(pair, RDMA_DROP_STATE, position, 0, now_ns);
-	responder->read_head = responder->read_tail - back;
-	while (--back) {
-		struct responder_read *read = read_at(responder, responder->read_tail - back);
-
-		read->next = read->first;
-	}
-	responder->generation = packet->generation;
-	responder->asked_end = read_at(responder, responder->read_tail - 1)->end;
-	responder->replay_token = packet->token;
 	tell_read_rnr(pair, packet, position, now_ns);
 	transport_wait_begin(pair, WAIT_RESPONSE_RNR, packet->token,
 			     now_ns + rnr_timer_ns(packet->timer), now_ns);

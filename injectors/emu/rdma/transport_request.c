@@ -65,8 +65,6 @@ static struct send_entry *current(struct queue_pair *pair, __u64 now_ns)
 	struct requester *requester = &pair->requester;
 	struct send_entry *entry;
 
-	if (requester->next < requester->acked)
-		requester->next = requester->acked;
 	for (;; requester->cursor++) {
 		if (requester->cursor == requester->tail && !fetch(pair, now_ns))
 			return NULL;
@@ -121,10 +119,13 @@ static void timer_start(struct queue_pair *pair, __u64 now_ns)
 
 void requester_timer_restart(struct queue_pair *pair, __u64 now_ns)
 {
-	const struct requester *requester = &pair->requester;
+	struct requester *requester = &pair->requester;
 
-	pair->requester.timer_on = false;
-	if (requester->next > requester->acked || requester->reads)
+	requester->timer_on = false;
+	/* What is to be sent again starts it as it is sent. */
+	if (requester->next > requester->acked ||
+	    (requester->reads && !requester->again &&
+	     send_entry_at(pair, requester->read)->first < requester->acked))
 		timer_start(pair, now_ns);
 }
 
@@ -175,6 +176,8 @@ static bool send_read(struct queue_pair *pair, struct send_entry *entry, struct 
 		if (!requester->reads++)
 			requester->read = requester->cursor;
 	}
+	if (requester->cursor == requester->read)
+		requester->again = false;
 	fill_read(pair, packet, entry);
 	sent_until(pair, entry->end, now_ns);
 	return true;
@@ -222,25 +225,20 @@ static bool send_payload(struct queue_pair *pair, struct send_entry *entry,
 static bool ask_again(struct queue_pair *pair, struct rdma_packet *packet, __u64 now_ns)
 {
 	struct requester *requester = &pair->requester;
-	const struct send_entry *entry;
+	const struct send_entry *entry = send_entry_at(pair, requester->read);
 
-	if (requester->again_from < requester->head)
-		requester->again_from = requester->head;
-	while (requester->again_from < requester->tail) {
-		entry = send_entry_at(pair, requester->again_from);
-		if (entry->first >= requester->next)
-			break;
-		requester->again_from++;
-		if (!entry->asked || entry->failed)
-			continue;
-		fill_read(pair, packet, entry);
-		packet->token = requester->stale_token;
-		pair->counters.asked_again++;
-		timer_start(pair, now_ns);
-		return true;
-	}
+	/* It may be sent as it was, unless an acknowledgement comes before. */
+	if (requester->reads && entry->first >= requester->next)
+		return false;
 	requester->again = false;
-	return false;
+	if (!requester->reads || entry->failed)
+		return false;
+	fill_read(pair, packet, entry);
+	packet->token = requester->stale_token;
+	pair->counters.asked_again++;
+	if (!requester->timer_on)
+		requester_timer_restart(pair, now_ns);
+	return true;
 }
 
 static void send_read_rnr(struct queue_pair *pair, struct rdma_packet *packet, __u64 now_ns)
@@ -277,6 +275,8 @@ bool requester_transmit(struct queue_pair *pair, struct rdma_packet *packet, __u
 	}
 	if (pair_waits(pair, WAIT_SEND_MEMORY) || pair_waits(pair, WAIT_SEND_RNR))
 		return false;
+	if (requester->next < requester->acked)
+		requester->next = requester->acked;
 	if (requester->again && !pair_waits(pair, WAIT_READ_MEMORY) &&
 	    ask_again(pair, packet, now_ns))
 		return true;
@@ -341,7 +341,6 @@ void requester_read_again(struct queue_pair *pair, enum rdma_resend why, __u64 t
 		     missing_responses(pair, requester->next), token, now_ns);
 	requester->generation++;
 	requester->again = true;
-	requester->again_from = requester->read;
 	requester->responses_lost = false;
 	requester->stale = why == RDMA_RESEND_READ ? RDMA_DROP_RESPONSE : RDMA_DROP_SEQUENCE;
 	requester->stale_token = token;
@@ -382,12 +381,13 @@ void requester_go_back(struct queue_pair *pair, enum rdma_resend why, __u64 toke
 	requester->why_token = token;
 	if (requester->acked < end)
 		tell_rewound(pair, why, requester->acked, packets_behind(pair, end), token, now_ns);
-	if (requester->reads) {
-		/* Those behind acked are sent again as they come; those before are asked for. */
-		if (send_entry_at(pair, requester->read)->first < requester->acked)
-			requester_read_again(pair, why, token, now_ns);
-		else
-			requester->generation++;
+	/* Reads behind acked are sent again as they come; those before are asked for, unless it is
+	 * known why their responses were not taken, and when they will be asked for. */
+	if (requester->reads && send_entry_at(pair, requester->read)->first >= requester->acked) {
+		requester->generation++;
+		requester->again = true;
+	} else if (why == RDMA_RESEND_TIMEOUT || !requester->target_absent) {
+		requester_read_again(pair, why, token, now_ns);
 	}
 	requester_timer_restart(pair, now_ns);
 }

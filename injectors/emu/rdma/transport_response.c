@@ -15,7 +15,6 @@ void responder_begin(struct queue_pair *pair, __u64 position)
 		.expected = position,
 		.acked = position,
 		.responded = position,
-		.asked_end = position,
 		.receive_depth = responder->receive_depth,
 		.receives = responder->receives,
 	};
@@ -66,7 +65,6 @@ static void send_nak(struct queue_pair *pair, struct rdma_packet *packet, __u64 
 
 	transport_begin_packet(pair, packet, RDMA_NAK, responder->nak_position);
 	packet->code = (__u8)responder->nak;
-	packet->generation = responder->generation;
 	if (responder->nak == RDMA_NAK_RNR) {
 		packet->timer = pair->rnr_timer;
 		packet->token = responder->nak_token;
@@ -80,9 +78,11 @@ static void send_nak(struct queue_pair *pair, struct rdma_packet *packet, __u64 
 
 static void send_ack(struct queue_pair *pair, struct rdma_packet *packet, __u64 end)
 {
+	struct responder *responder = &pair->responder;
+
 	transport_begin_packet(pair, packet, RDMA_ACK, end - 1);
-	packet->generation = pair->responder.generation;
-	pair->responder.acked = end;
+	packet->generation = responder->generation;
+	responder->acked = end;
 }
 
 static bool send_response(struct queue_pair *pair, struct rdma_packet *packet, __u64 now_ns)

@@ -28,7 +28,7 @@ static __u32 least(__u32 a, __u32 b)
 	return a < b ? a : b;
 }
 
-int faults_create(struct rdma *device)
+int rdma_faults_create(struct rdma *device)
 {
 	struct fault_unit *unit = &device->faults;
 	__u32 wanted = device->settings->queue_pairs * device->settings->fault_limit;
@@ -51,7 +51,7 @@ int faults_create(struct rdma *device)
 	return 0;
 }
 
-void faults_destroy(struct rdma *device)
+void rdma_faults_destroy(struct rdma *device)
 {
 	free(device->faults.faults);
 	free(device->faults.open);

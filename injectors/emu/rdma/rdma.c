@@ -107,7 +107,8 @@ static int create_parts(struct rdma *device, const struct device_setup *setup)
 	int error = region_table_create(&device->regions, VERBS_REGIONS_MAX);
 
 	if (!error)
-		error = faults_create(device) ? failed(-ENOMEM, "no memory for page requests") : 0;
+		error = rdma_faults_create(device) ? failed(-ENOMEM, "no memory for page requests")
+						   : 0;
 	if (!error)
 		error = observe_create(&device->observe, setup->index, device->pasid,
 				       device->settings->queue_pairs);
@@ -134,7 +135,7 @@ static void rdma_destroy(struct rdma *device)
 		account_totals(device, device->result);
 	rdma_link_close(device->link);
 	observe_destroy(device->observe);
-	faults_destroy(device);
+	rdma_faults_destroy(device);
 	region_table_destroy(device->regions);
 	pthread_mutex_destroy(&device->callers);
 	pthread_mutex_destroy(&device->counting);

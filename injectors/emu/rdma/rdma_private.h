@@ -195,8 +195,8 @@ int data_scatter(void *device, struct queue_pair *transport, const struct rdma_t
 int data_check(void *device, struct queue_pair *transport, const struct rdma_transfer *range);
 
 /* faults.c */
-int faults_create(struct rdma *device);
-void faults_destroy(struct rdma *device);
+int rdma_faults_create(struct rdma *device);
+void rdma_faults_destroy(struct rdma *device);
 /* These pages of the transfer's next bytes are absent: reports them, or not. What the transport is told later is from here. */
 void faults_absent(struct rdma_pair *pair, const struct rdma_transfer *transfer, const __u64 *pages,
 		   __u32 count, __u32 bytes);

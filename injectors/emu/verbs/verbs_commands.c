@@ -107,7 +107,7 @@ static int command_advise(struct verbs_backend *backend, struct verbs_command *c
 	return error;
 }
 
-static bool depth_valid(__u64 depth)
+static bool command_depth_valid(__u64 depth)
 {
 	return depth && depth <= VERBS_DEPTH_MAX && !(depth & (depth - 1));
 }
@@ -125,7 +125,7 @@ static int command_create_queue(struct verbs_backend *backend, struct verbs_comm
 	__u32 number;
 	int error;
 
-	if (!depth_valid(argument[1]))
+	if (!command_depth_valid(argument[1]))
 		return -EINVAL;
 	error = rings_valid(backend, argument[0], verbs_completion_bytes((__u32)argument[1]));
 	if (!error)
@@ -150,7 +150,7 @@ static int command_create_pair(struct verbs_backend *backend, struct verbs_comma
 	__u32 number;
 	int error;
 
-	if (!depth_valid(argument[1]) || !depth_valid(argument[2]))
+	if (!command_depth_valid(argument[1]) || !command_depth_valid(argument[2]))
 		return -EINVAL;
 	if (!backend_queue(backend, argument[3]) || !backend_queue(backend, argument[4]))
 		return -ENOENT;

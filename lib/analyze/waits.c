@@ -155,7 +155,7 @@ static void waits_keep(struct waits *w, struct wait *wait)
 		return;
 	}
 	w->kept[w->kept_count++] = wait;
-	if (w->kept_count < 2 * WAITS_KEPT)
+	if (w->kept_count < (size_t)2 * WAITS_KEPT)
 		return;
 	qsort_r(w->kept, w->kept_count, sizeof(struct wait *), waits_order, &now_ns);
 	while (w->kept_count > WAITS_KEPT)
@@ -370,7 +370,7 @@ void waits_destroy(struct waits *w)
 	memory_free(w);
 }
 
-static bool is_told(const struct waits *w, const struct wait *wait)
+static bool wait_is_told(const struct waits *w, const struct wait *wait)
 {
 	return wait->from_ns && period_has(session_period(w->session), wait->from_ns);
 }
@@ -380,7 +380,7 @@ __u64 waits_count(const struct waits *w)
 	__u64 count = w->count;
 
 	for (const struct wait *wait = w->known; wait; wait = wait->hh.next)
-		count += is_told(w, wait);
+		count += wait_is_told(w, wait);
 	return count;
 }
 
@@ -405,7 +405,7 @@ const struct wait **waits_longest(const struct waits *w, __u64 now_ns, size_t *c
 	for (size_t i = 0; i < w->kept_count; i++)
 		list[i] = w->kept[i];
 	for (const struct wait *wait = w->known; wait; wait = wait->hh.next)
-		if (is_told(w, wait))
+		if (wait_is_told(w, wait))
 			list[(*count)++] = wait;
 	qsort_r(list, *count, sizeof(struct wait *), waits_order, &now_ns);
 	return list;

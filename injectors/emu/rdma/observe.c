@@ -22,7 +22,7 @@ struct observe {
 
 static __u64 numbers_of(__u32 first, __u32 end)
 {
-	return (__u64)(first & PSN_MASK) << 32 | (end & PSN_MASK);
+	return (__u64)(first & RDMA_PSN_MASK) << 32 | (end & RDMA_PSN_MASK);
 }
 
 /* An event's code, and the fault that it names. */
@@ -87,7 +87,7 @@ static void truth_event(const struct observe *observe, __u32 pair,
 {
 	truth_log((struct truth_record){
 		.fault = fault.known ? fault.truth : 0,
-		.address = event->psn & PSN_MASK,
+		.address = event->psn & RDMA_PSN_MASK,
 		.length = length,
 		.value = event->token,
 		.device = observe->device,
@@ -106,7 +106,7 @@ static struct pair_probe probe_of(const struct observe *observe, __u32 pair,
 	return (struct pair_probe){
 		.device = observe->device,
 		.pair = pair,
-		.address = event->psn & PSN_MASK,
+		.address = event->psn & RDMA_PSN_MASK,
 		.value = event->token,
 		.code = event->code,
 	};
@@ -146,8 +146,8 @@ static void tell_packet(struct observe *observe, __u32 pair, const struct transp
 		.token = event->token,
 		.since_ns = event->now_ns,
 		.pair = pair,
-		.first = event->psn & PSN_MASK,
-		.end = (event->psn + 1) & PSN_MASK,
+		.first = event->psn & RDMA_PSN_MASK,
+		.end = (event->psn + 1) & RDMA_PSN_MASK,
 		.packets = 1,
 		.kind = (__u8)kind,
 		.code = event->code,

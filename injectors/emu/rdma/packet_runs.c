@@ -61,7 +61,7 @@ void packet_runs_add(struct packet_runs *runs, const struct packet_run *packet)
 	run->end = packet->end;
 	run->packets += packet->packets;
 	/* One more, and its range would be the whole circle, which looks like none of it. */
-	if (run->packets >= PSN_MASK)
+	if (run->packets >= RDMA_PSN_MASK)
 		tell_packets(runs, run);
 }
 

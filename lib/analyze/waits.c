@@ -7,11 +7,22 @@
 #include "lib/analyze/faults.h"
 #include "lib/analyze/packets.h"
 #include "lib/analyze/session.h"
+#include "lib/analyze/slots.h"
 #include "lib/base/array.h"
 #include "lib/base/fail.h"
 
+#define START_TICK_NS 10000000ull /* the kernel tells when a process began to a tick */
+
+struct wait_machine {
+	__u64 start_ns;
+	__u32 pid;
+};
+
 struct waits {
 	const struct session *session;
+	struct wait_machine *machines;
+	size_t machine_count, machine_room;
+	struct slots numbers;	      /* __u32: a device's machine, from 1 */
 	struct wait *known;	      /* open or lingering */
 	struct wait *oldest, *newest; /* that linger */
 	struct pool pool;	      /* struct wait */
@@ -22,14 +33,38 @@ struct waits {
 		dropped; /* count: of those that are over and no longer known */
 };
 
-static struct wait_key wait_key_of(const struct waits *w, const struct event *e)
+/* When a process began is told for each device of it by itself, a little different each time. */
+static bool is_same_machine(const struct wait_machine *machine, const struct device_info *info)
+{
+	__u64 a = machine->start_ns, b = info->pid_start_ns;
+
+	return machine->pid == info->pid && (a > b ? a - b : b - a) < START_TICK_NS / 2;
+}
+
+/* 0: there is no room. */
+static __u32 machine_number(struct waits *w, const struct device_info *info)
+{
+	for (size_t i = 0; i < w->machine_count; i++)
+		if (is_same_machine(&w->machines[i], info))
+			return (__u32)i + 1;
+	if (!array_grow(&w->machines, &w->machine_room, w->machine_count + 1, sizeof(*w->machines),
+			ARRAY_LIMITED))
+		return 0;
+	w->machines[w->machine_count] = (struct wait_machine){info->pid_start_ns, info->pid};
+	return (__u32)++w->machine_count;
+}
+
+static struct wait_key wait_key_of(struct waits *w, const struct event *e)
 {
 	const struct device_info *info = session_device(w->session, e->device);
+	__u32 *number = info ? slots_make(&w->numbers, e->device) : NULL;
 
-	if (info)
-		return (struct wait_key){e->value, info->pid_start_ns, info->pid};
+	if (number && !*number)
+		*number = machine_number(w, info);
+	if (number && *number)
+		return (struct wait_key){e->value, *number};
 	/* A device that the dictionary lacks shares its tokens with nobody. */
-	return (struct wait_key){e->value, UINT64_MAX, e->device};
+	return (struct wait_key){e->value, 1ull << 32 | e->device};
 }
 
 static void linger_leave(struct waits *w, struct wait *wait)
@@ -120,7 +155,7 @@ static void waits_keep(struct waits *w, struct wait *wait)
 		return;
 	}
 	w->kept[w->kept_count++] = wait;
-	if (w->kept_count < 2 * WAITS_KEPT)
+	if (w->kept_count < (size_t)2 * WAITS_KEPT)
 		return;
 	qsort_r(w->kept, w->kept_count, sizeof(struct wait *), waits_order, &now_ns);
 	while (w->kept_count > WAITS_KEPT)
@@ -307,6 +342,7 @@ int waits_create(struct waits **waits, const struct session *session, struct fau
 	if (!w)
 		return failed(-ENOMEM, "no memory for the waits of queue pairs");
 	w->session = session;
+	slots_init(&w->numbers, sizeof(__u32));
 	pool_init(&w->pool, sizeof(struct wait));
 	blame_init(&w->blame);
 	/* A fault that began before the period may have made somebody wait within it. */
@@ -328,11 +364,13 @@ void waits_destroy(struct waits *w)
 	HASH_CLEAR(hh, w->known);
 	pool_free(&w->pool);
 	blame_destroy(&w->blame);
+	slots_free(&w->numbers);
+	memory_free(w->machines);
 	memory_free(w->kept);
 	memory_free(w);
 }
 
-static bool is_told(const struct waits *w, const struct wait *wait)
+static bool wait_is_told(const struct waits *w, const struct wait *wait)
 {
 	return wait->from_ns && period_has(session_period(w->session), wait->from_ns);
 }
@@ -342,7 +380,7 @@ __u64 waits_count(const struct waits *w)
 	__u64 count = w->count;
 
 	for (const struct wait *wait = w->known; wait; wait = wait->hh.next)
-		count += is_told(w, wait);
+		count += wait_is_told(w, wait);
 	return count;
 }
 
@@ -367,7 +405,7 @@ const struct wait **waits_longest(const struct waits *w, __u64 now_ns, size_t *c
 	for (size_t i = 0; i < w->kept_count; i++)
 		list[i] = w->kept[i];
 	for (const struct wait *wait = w->known; wait; wait = wait->hh.next)
-		if (is_told(w, wait))
+		if (wait_is_told(w, wait))
 			list[(*count)++] = wait;
 	qsort_r(list, *count, sizeof(struct wait *), waits_order, &now_ns);
 	return list;

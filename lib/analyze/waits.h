@@ -19,8 +19,7 @@
 
 struct wait_key {
 	__u64 token;
-	__u64 pid_start_ns; /* of the machine's process */
-	__u64 pid;
+	__u64 machine; /* inside waits.c */
 };
 
 struct wait {

@@ -117,8 +117,10 @@ static void pair_rig_devices(const struct pair_rig *rig, struct stream to)
 		struct device_info device = {
 			.handle = i + 1,
 			.kind = DEVICE_EMULATED,
-			.pid = second ? 8 : 7,
-			.pid_start_ns = rig->pid_start_ns,
+			.pid = second && !rig->pid_again ? 8 : 7,
+			/* As told, for each device by itself. */
+			.pid_start_ns = rig->pid_start_ns + i * 301 +
+					(second && rig->pid_again ? 20 * MS : 0),
 			.first_ns = PAIR_START,
 		};
 

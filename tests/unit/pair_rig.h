@@ -21,7 +21,8 @@ struct pair_rig {
 	__u64 pid_start_ns; /* of the machines */
 	struct event *events;
 	size_t count, room;
-	__u64 end_ns; /* 0: of the newest event */
+	bool pid_again; /* the other machine has the pid of the first one, which began earlier */
+	__u64 end_ns;	/* 0: of the newest event */
 	struct analysis *analysis;
 	struct rows rows;
 };

@@ -45,7 +45,7 @@ static void counters_grow_between_tellings(void **state)
 		struct pair_rig rig;
 
 		pair_rig_begin(&rig);
-		rig.pid_start_ns = began ? PAIR_START + 1 : PAIR_START - 1;
+		rig.pid_start_ns = began ? PAIR_START + 1 : PAIR_START - 1 * MS;
 		pair_rig_add(&rig, told_state(100 * MS, PAIR_LEFT, 17, first));
 		pair_rig_add(&rig, told_state(200 * MS, PAIR_LEFT, 17, later));
 		pair_rig_run(&rig, 0);

@@ -197,7 +197,8 @@ static void tell_resumed(struct observe *observe, __u32 pair, const struct trans
 	PAIR_PROBE(qp_resumed, &probe);
 }
 
-static void tell_error(struct observe *observe, __u32 pair, const struct transport_event *event)
+static void tell_pair_error(struct observe *observe, __u32 pair,
+			    const struct transport_event *event)
 {
 	const struct pair_probe probe = probe_of(observe, pair, event);
 
@@ -233,7 +234,7 @@ void observe_transport(struct observe *observe, __u32 pair, const struct transpo
 		tell_resumed(observe, pair, event);
 		break;
 	case TRANSPORT_ERROR:
-		tell_error(observe, pair, event);
+		tell_pair_error(observe, pair, event);
 		break;
 	}
 }

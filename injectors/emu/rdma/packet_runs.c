@@ -43,7 +43,7 @@ static void tell_packets(struct packet_runs *runs, struct packet_run *run)
 	run->packets = 0;
 }
 
-static bool goes_on(const struct packet_run *run, const struct packet_run *packet)
+static bool run_goes_on(const struct packet_run *run, const struct packet_run *packet)
 {
 	return run->packets && run->end == packet->first && run->pair == packet->pair &&
 	       run->code == packet->code && run->token == packet->token;
@@ -53,7 +53,7 @@ void packet_runs_add(struct packet_runs *runs, const struct packet_run *packet)
 {
 	struct packet_run *run = &runs->open[packet->pair % runs->pairs][packet->kind];
 
-	if (!goes_on(run, packet)) {
+	if (!run_goes_on(run, packet)) {
 		tell_packets(runs, run);
 		*run = *packet;
 		return;

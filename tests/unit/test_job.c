@@ -368,7 +368,8 @@ static void peers_find_each_other(void **state)
 	assert_int_equal(
 		build(&built,
 		      HCA("a", "tenant/b")
-			      HCA("b", "tenant/a") "[inject x]\n"
+			      HCA("b", "tenant/a") "[ranks r]\noperations = 1\n"
+						   "[inject x]\n"
 						   "action = packet_duplicate\nduration = 1s\n"),
 		0);
 	a = (const void *)built.plan.machine.devices[0].settings.bytes;
@@ -639,7 +640,7 @@ static void an_action_takes_its_own_keys_only(void **state)
 			keys++;
 		}
 	}
-	assert_int_equal(keys, 8 * 22);
+	assert_int_equal(keys, COUNT(actions) * 22);
 }
 
 static void a_key_is_idle_if_it_is_at_every_point(void **state)

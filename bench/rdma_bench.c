@@ -10,15 +10,17 @@
  *	rdma_bench VARIANT MESSAGES	one run, for a profiler
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
-#include "injectors/emu/machine_private.h"
+#include "injectors/emu/device_driver.h"
+#include "injectors/emu/machine.h"
 #include "injectors/emu/pins.h"
-#include "injectors/emu/rdma/rdma_private.h"
+#include "injectors/emu/rdma/rdma.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
@@ -33,7 +35,7 @@
 #define REGISTERED    (4u << 20) /* a region that is registered and gone again */
 #define REGISTRATIONS 16
 
-enum variant {
+enum rdma_measure {
 	SEND_SMALL,
 	WRITE_SMALL,
 	WRITE_PIN,
@@ -61,8 +63,24 @@ struct guest {
 	__u64 polled, sent, received, completed;
 };
 
+/* The guests are ours: what a driver would be given. */
+static struct driver_setup given[2];
+
+static int note_setup(void **driver, const struct driver_setup *setup)
+{
+	given[setup->index] = *setup;
+	*driver = NULL;
+	return 0;
+}
+
+static const struct device_driver no_driver = {.create = note_setup};
+
 static void describe(void)
 {
+	static struct device_class class;
+
+	class = rdma_class;
+	class.driver = &no_driver;
 	memset(&plan, 0, sizeof(plan));
 	for (int i = 0; i < 2; i++) {
 		struct device_config *device = &plan.devices[i];
@@ -70,7 +88,7 @@ static void describe(void)
 		snprintf(plan.tenants[i].name, sizeof(plan.tenants[i].name), "vm%d", i);
 		plan.tenants[i].memory = 16 * HUGE_BYTES;
 		strcpy(device->name, "hca");
-		device->class = &rdma_class;
+		device->class = &class;
 		device->tenant = (__u32)i;
 		device->queues = 1;
 		device->queue_depth = 2;
@@ -115,7 +133,7 @@ static int pin(struct machine *machine, __u32 index, __u64 at, __u64 bytes)
 
 static int build_guest(struct machine *machine, struct guest *guest, __u32 index, bool pinned)
 {
-	const struct channel *channel = machine->devices[index].channel;
+	const struct channel *channel = given[index].channel;
 	struct region region = {
 		.bytes = (__u64)BUFFERS * LARGE,
 		.kind = pinned ? VERBS_PINNED : VERBS_DEMAND,
@@ -126,8 +144,8 @@ static int build_guest(struct machine *machine, struct guest *guest, __u32 index
 	int error;
 
 	*guest = (struct guest){
-		.device = machine->devices[index].model,
-		.memory = guest_memory_cpu(machine->tenants[index].memory, 0),
+		.device = given[index].model,
+		.memory = guest_memory_cpu(given[index].memory, 0),
 		/* Behind the ring of commands. */
 		.next = channel->data_address + PAGE_BYTES,
 	};
@@ -242,16 +260,6 @@ static int drive(struct guest guests[2], enum verbs_opcode opcode, __u32 bytes, 
 	return failed_one ? failed(-EIO, "a work request failed") : 0;
 }
 
-static __u64 cpu_ns(const struct rdma *device)
-{
-	struct timespec now;
-	clockid_t clock;
-
-	if (pthread_getcpuclockid(device->thread, &clock) || clock_gettime(clock, &now))
-		return 0;
-	return (__u64)now.tv_sec * NSEC_PER_SEC + (__u64)now.tv_nsec;
-}
-
 static __u64 own_ns(void)
 {
 	struct timespec now;
@@ -261,7 +269,7 @@ static __u64 own_ns(void)
 }
 
 /* Of the engine that needed more. */
-static int measure_moves(enum variant variant, __u64 messages, double *per_second)
+static int measure_moves(enum rdma_measure variant, __u64 messages, double *per_second)
 {
 	bool small = variant <= WRITE_SMALL;
 	__u32 bytes = small ? SMALL : LARGE;
@@ -280,12 +288,12 @@ static int measure_moves(enum variant variant, __u64 messages, double *per_secon
 	for (__u32 i = 0; i < 2 && !error; i++)
 		error = connect_guest(&guests[i], &guests[!i]);
 	for (__u32 i = 0; i < 2 && !error; i++)
-		start[i] = cpu_ns(guests[i].device);
+		start[i] = rdma_engine_ns(guests[i].device);
 	if (!error)
 		error = drive(guests, variant == SEND_SMALL ? VERBS_SEND : VERBS_WRITE, bytes,
 			      messages);
 	for (__u32 i = 0; i < 2 && !error; i++) {
-		__u64 used = cpu_ns(guests[i].device) - start[i];
+		__u64 used = rdma_engine_ns(guests[i].device) - start[i];
 
 		most = used > most ? used : most;
 	}
@@ -365,7 +373,7 @@ static int measure_registrations(bool pinned, double *per_page)
 	return error;
 }
 
-static int measure(enum variant variant, __u64 messages, double *value)
+static int measure(enum rdma_measure variant, __u64 messages, double *value)
 {
 	switch (variant) {
 	case MEMCPY:
@@ -419,7 +427,7 @@ static int measure_all(int rounds)
 
 	for (int round = 0; round < rounds && !error; round++)
 		for (int turn = 0; turn < VARIANTS && !error; turn++) {
-			enum variant variant = (enum variant)((turn + round) % VARIANTS);
+			enum rdma_measure variant = (enum rdma_measure)((turn + round) % VARIANTS);
 
 			error = measure(variant, variant <= WRITE_SMALL ? SMALL_COUNT : LARGE_COUNT,
 					&values[variant][round]);
@@ -436,7 +444,8 @@ static int run_one(char **argv)
 
 	for (int variant = 0; variant < VARIANTS; variant++)
 		if (!strcmp(argv[0], names[variant]))
-			error = measure((enum variant)variant, strtoull(argv[1], NULL, 10), &value);
+			error = measure((enum rdma_measure)variant, strtoull(argv[1], NULL, 10),
+					&value);
 	if (!error)
 		printf("%.1f\n", value);
 	return error;
@@ -454,6 +463,6 @@ int main(int argc, char **argv)
 	(void)setpriority(PRIO_PROCESS, 0, -15);
 	error = argc == 3 ? run_one(argv + 1) : measure_all(rounds);
 	if (error)
-		fprintf(stderr, "faultline: %d %s\n", error, failure_text());
+		fprintf(stderr, "faultline: %s\n", failure_text());
 	return exit_code_of(error);
 }

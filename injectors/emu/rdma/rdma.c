@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "injectors/emu/dma_guard.h"
 #include "injectors/emu/machine.h"
@@ -65,6 +66,16 @@ struct verbs_backend *rdma_backend(const struct rdma *device)
 struct region_table *rdma_regions(struct rdma *device)
 {
 	return device->regions;
+}
+
+__u64 rdma_engine_ns(const struct rdma *device)
+{
+	struct timespec now;
+	clockid_t clock;
+
+	if (pthread_getcpuclockid(device->thread, &clock) || clock_gettime(clock, &now))
+		return 0;
+	return (__u64)now.tv_sec * NSEC_PER_SEC + (__u64)now.tv_nsec;
 }
 
 static int read_totals(struct rdma *device, void *totals)

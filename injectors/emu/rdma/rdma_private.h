@@ -72,7 +72,7 @@ struct rdma_pair {
 	struct pair_faults faults;
 };
 
-enum fault_state {
+enum report_state {
 	FAULT_FREE,
 	FAULT_HELD,	/* until due_ns, then it is raised: the profile's time, or it was refused */
 	FAULT_FAILED,	/* could not be raised, the transport is told at due_ns */
@@ -87,7 +87,7 @@ struct rdma_fault {
 	struct rdma *device;
 	struct rdma_pair *pair; /* NULL: destroyed meanwhile */
 	enum rdma_side side;
-	enum fault_state state;
+	enum report_state state;
 	int error;
 	__u32 refusals;
 	__u64 due_ns;

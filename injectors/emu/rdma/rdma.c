@@ -105,7 +105,7 @@ static void set_transport(struct rdma *device)
 	};
 }
 
-static int create_parts(struct rdma *device, const struct device_setup *setup)
+static int rdma_create_parts(struct rdma *device, const struct device_setup *setup)
 {
 	const struct rdma_link_config link = {
 		.machine = setup->machine,
@@ -118,7 +118,8 @@ static int create_parts(struct rdma *device, const struct device_setup *setup)
 	int error = region_table_create(&device->regions, VERBS_REGIONS_MAX);
 
 	if (!error)
-		error = faults_create(device) ? failed(-ENOMEM, "no memory for page requests") : 0;
+		error = fault_unit_create(device) ? failed(-ENOMEM, "no memory for page requests")
+						  : 0;
 	if (!error)
 		error = observe_create(&device->observe, setup->index, device->pasid,
 				       device->settings->queue_pairs);
@@ -145,7 +146,7 @@ static void rdma_destroy(struct rdma *device)
 		account_totals(device, device->result);
 	rdma_link_close(device->link);
 	observe_destroy(device->observe);
-	faults_destroy(device);
+	fault_unit_destroy(device);
 	region_table_destroy(device->regions);
 	pthread_mutex_destroy(&device->callers);
 	pthread_mutex_destroy(&device->counting);
@@ -190,7 +191,7 @@ int rdma_start(void **model, struct port *port, const struct device_setup *setup
 	pthread_mutex_init(&device->callers, NULL);
 	pthread_mutex_init(&device->counting, NULL);
 	set_transport(device);
-	error = create_parts(device, setup);
+	error = rdma_create_parts(device, setup);
 	if (!error)
 		error = rdma_run(device);
 	if (!error)

@@ -54,7 +54,7 @@ static const struct option_choice faults[] = {
 #include "injectors/emu/rdma/fault_policies.def"
 	{NULL, 0}};
 
-static int parse_link(const struct option_row *row, const char *text, void *fields)
+static int parse_link_rate(const struct option_row *row, const char *text, void *fields)
 {
 	return units_parse_bit_rate(text, LINK_LEAST, LINK_MOST,
 				    (__u64 *)((char *)fields + row->offset));
@@ -63,7 +63,7 @@ static int parse_link(const struct option_row *row, const char *text, void *fiel
 static const struct option_own own_link = {
 	.name = "rate",
 	.beginning = "off, or bits a second such as 100M or 2.5G, ",
-	.parse = parse_link,
+	.parse = parse_link_rate,
 };
 
 static const struct option_row rdma_rows[] = {

@@ -10,15 +10,17 @@
  *	rdma_bench VARIANT MESSAGES	one run, for a profiler
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
-#include "injectors/emu/machine_private.h"
+#include "injectors/emu/device_driver.h"
+#include "injectors/emu/machine.h"
 #include "injectors/emu/pins.h"
-#include "injectors/emu/rdma/rdma_private.h"
+#include "injectors/emu/rdma/rdma.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
@@ -33,7 +35,7 @@
 #define REGISTERED    (4u << 20) /* a region that is registered and gone again */
 #define REGISTRATIONS 16
 
-enum variant {
+enum rdma_measure {
 	SEND_SMALL,
 	WRITE_SMALL,
 	WRITE_PIN,
@@ -61,8 +63,24 @@ struct guest {
 	__u64 polled, sent, received, completed;
 };
 
-static void describe(void)
+/* The guests are ours: what a driver would be given. */
+static struct driver_setup given[2];
+
+static int note_setup(void **driver, const struct driver_setup *setup)
 {
+	given[setup->index] = *setup;
+	*driver = NULL;
+	return 0;
+}
+
+static const struct device_driver no_driver = {.create = note_setup};
+
+static void describe_pair(void)
+{
+	static struct device_class class;
+
+	class = rdma_class;
+	class.driver = &no_driver;
 	memset(&plan, 0, sizeof(plan));
 	for (int i = 0; i < 2; i++) {
 		struct device_config *device = &plan.devices[i];
@@ -70,7 +88,7 @@ static void describe(void)
 		snprintf(plan.tenants[i].name, sizeof(plan.tenants[i].name), "vm%d", i);
 		plan.tenants[i].memory = 16 * HUGE_BYTES;
 		strcpy(device->name, "hca");
-		device->class = &rdma_class;
+		device->class = &class;
 		device->tenant = (__u32)i;
 		device->queues = 1;
 		device->queue_depth = 2;
@@ -100,7 +118,7 @@ static void describe(void)
 	};
 }
 
-static __u64 take(struct guest *guest, __u64 bytes)
+static __u64 guest_range(struct guest *guest, __u64 bytes)
 {
 	__u64 at = guest->next;
 
@@ -115,7 +133,7 @@ static int pin(struct machine *machine, __u32 index, __u64 at, __u64 bytes)
 
 static int build_guest(struct machine *machine, struct guest *guest, __u32 index, bool pinned)
 {
-	const struct channel *channel = machine->devices[index].channel;
+	const struct channel *channel = given[index].channel;
 	struct region region = {
 		.bytes = (__u64)BUFFERS * LARGE,
 		.kind = pinned ? VERBS_PINNED : VERBS_DEMAND,
@@ -126,14 +144,14 @@ static int build_guest(struct machine *machine, struct guest *guest, __u32 index
 	int error;
 
 	*guest = (struct guest){
-		.device = machine->devices[index].model,
-		.memory = guest_memory_cpu(machine->tenants[index].memory, 0),
+		.device = given[index].model,
+		.memory = guest_memory_cpu(given[index].memory, 0),
 		/* Behind the ring of commands. */
 		.next = channel->data_address + PAGE_BYTES,
 	};
-	guest->queue = take(guest, verbs_completion_bytes(2 * DEPTH));
-	guest->pair = take(guest, verbs_pair_bytes(DEPTH, DEPTH));
-	guest->data = take(guest, region.bytes);
+	guest->queue = guest_range(guest, verbs_completion_bytes(2 * DEPTH));
+	guest->pair = guest_range(guest, verbs_pair_bytes(DEPTH, DEPTH));
+	guest->data = guest_range(guest, region.bytes);
 	region.address = guest->data;
 	setup.iova = guest->pair;
 	words = (void *)(guest->memory + guest->queue);
@@ -165,7 +183,7 @@ static int connect_guest(struct guest *guest, const struct guest *peer)
 		     : rdma_pair_modify(guest->device, guest->pair_number, VERBS_RTS, 0, false);
 }
 
-static struct verbs_pair_words *words_of(const struct guest *guest)
+static struct verbs_pair_words *guest_words(const struct guest *guest)
 {
 	return (struct verbs_pair_words *)(guest->memory + guest->pair);
 }
@@ -173,7 +191,8 @@ static struct verbs_pair_words *words_of(const struct guest *guest)
 static void post_send(struct guest *guest, const struct guest *peer, enum verbs_opcode opcode,
 		      __u32 bytes, __u64 offset)
 {
-	struct verbs_send *entry = (struct verbs_send *)(words_of(guest) + 1) + guest->sent % DEPTH;
+	struct verbs_send *entry =
+		(struct verbs_send *)(guest_words(guest) + 1) + guest->sent % DEPTH;
 
 	entry->id = guest->sent;
 	entry->opcode = (__u8)opcode;
@@ -187,7 +206,7 @@ static void post_send(struct guest *guest, const struct guest *peer, enum verbs_
 static void post_receive(struct guest *guest, __u32 bytes, __u64 offset)
 {
 	struct verbs_receive *entry =
-		(struct verbs_receive *)((struct verbs_send *)(words_of(guest) + 1) + DEPTH) +
+		(struct verbs_receive *)((struct verbs_send *)(guest_words(guest) + 1) + DEPTH) +
 		guest->received++ % DEPTH;
 
 	entry->pieces = 1;
@@ -228,12 +247,12 @@ static int drive(struct guest guests[2], enum verbs_opcode opcode, __u32 bytes, 
 			post_receive(b, bytes, b->received % BUFFERS * stride);
 			idle = false;
 		}
-		__atomic_store_n(&words_of(b)->received, b->received, __ATOMIC_RELEASE);
+		__atomic_store_n(&guest_words(b)->received, b->received, __ATOMIC_RELEASE);
 		while (a->sent < messages && a->sent - a->completed < DEPTH) {
 			post_send(a, b, opcode, bytes, a->sent % BUFFERS * stride);
 			idle = false;
 		}
-		__atomic_store_n(&words_of(a)->sent, a->sent, __ATOMIC_RELEASE);
+		__atomic_store_n(&guest_words(a)->sent, a->sent, __ATOMIC_RELEASE);
 		a->completed += (__u64)poll_queue(a, &failed_one) * SIGNALED;
 		b->completed += poll_queue(b, &failed_one);
 		if (idle)
@@ -242,17 +261,7 @@ static int drive(struct guest guests[2], enum verbs_opcode opcode, __u32 bytes, 
 	return failed_one ? failed(-EIO, "a work request failed") : 0;
 }
 
-static __u64 cpu_ns(const struct rdma *device)
-{
-	struct timespec now;
-	clockid_t clock;
-
-	if (pthread_getcpuclockid(device->thread, &clock) || clock_gettime(clock, &now))
-		return 0;
-	return (__u64)now.tv_sec * NSEC_PER_SEC + (__u64)now.tv_nsec;
-}
-
-static __u64 own_ns(void)
+static __u64 rdma_own_ns(void)
 {
 	struct timespec now;
 
@@ -261,7 +270,7 @@ static __u64 own_ns(void)
 }
 
 /* Of the engine that needed more. */
-static int measure_moves(enum variant variant, __u64 messages, double *per_second)
+static int measure_moves(enum rdma_measure variant, __u64 messages, double *per_second)
 {
 	bool small = variant <= WRITE_SMALL;
 	__u32 bytes = small ? SMALL : LARGE;
@@ -270,7 +279,7 @@ static int measure_moves(enum variant variant, __u64 messages, double *per_secon
 	__u64 start[2], most = 0;
 	int error;
 
-	describe();
+	describe_pair();
 	error = machine_create(&machine, &plan.machine);
 	if (error)
 		return error;
@@ -280,12 +289,12 @@ static int measure_moves(enum variant variant, __u64 messages, double *per_secon
 	for (__u32 i = 0; i < 2 && !error; i++)
 		error = connect_guest(&guests[i], &guests[!i]);
 	for (__u32 i = 0; i < 2 && !error; i++)
-		start[i] = cpu_ns(guests[i].device);
+		start[i] = rdma_engine_ns(guests[i].device);
 	if (!error)
 		error = drive(guests, variant == SEND_SMALL ? VERBS_SEND : VERBS_WRITE, bytes,
 			      messages);
 	for (__u32 i = 0; i < 2 && !error; i++) {
-		__u64 used = cpu_ns(guests[i].device) - start[i];
+		__u64 used = rdma_engine_ns(guests[i].device) - start[i];
 
 		most = used > most ? used : most;
 	}
@@ -307,13 +316,13 @@ static int measure_memcpy(double *per_second)
 	}
 	memset(from, 1, size);
 	memset(to, 2, size);
-	start = own_ns();
+	start = rdma_own_ns();
 	for (__u64 i = 0; i < LARGE_COUNT; i++) {
 		memcpy(to + i % BUFFERS * LARGE, from + i % BUFFERS * LARGE, LARGE);
 		/* Each is made. */
 		asm volatile("" : : "r"(to) : "memory");
 	}
-	*per_second = (double)LARGE_COUNT * LARGE * NSEC_PER_SEC / (double)(own_ns() - start);
+	*per_second = (double)LARGE_COUNT * LARGE * NSEC_PER_SEC / (double)(rdma_own_ns() - start);
 	free(from);
 	free(to);
 	return 0;
@@ -327,13 +336,13 @@ static int register_once(struct machine *machine, struct guest *guest, bool pinn
 		.bytes = REGISTERED,
 		.kind = pinned ? VERBS_PINNED : VERBS_DEMAND,
 	};
-	__u64 start = own_ns();
+	__u64 start = rdma_own_ns();
 	__u32 key = 0;
 	int error = pinned ? pin(machine, 0, region.address, region.bytes) : 0;
 
 	if (!error)
 		error = region_register(rdma_regions(guest->device), &region, &key);
-	*ns += own_ns() - start;
+	*ns += rdma_own_ns() - start;
 	if (error)
 		return error;
 	error = region_retire(rdma_regions(guest->device), key);
@@ -351,7 +360,7 @@ static int measure_registrations(bool pinned, double *per_page)
 	__u64 ns = 0;
 	int error;
 
-	describe();
+	describe_pair();
 	error = machine_create(&machine, &plan.machine);
 	if (error)
 		return error;
@@ -365,7 +374,7 @@ static int measure_registrations(bool pinned, double *per_page)
 	return error;
 }
 
-static int measure(enum variant variant, __u64 messages, double *value)
+static int measure(enum rdma_measure variant, __u64 messages, double *value)
 {
 	switch (variant) {
 	case MEMCPY:
@@ -385,7 +394,7 @@ static int compare_doubles(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-static double median(const double *values, int count)
+static double median_value(const double *values, int count)
 {
 	double sorted[ROUNDS_MAX];
 
@@ -398,28 +407,29 @@ static void print_all(double values[VARIANTS][ROUNDS_MAX], int rounds)
 {
 	double ratios[ROUNDS_MAX];
 
-	printf("rdma_send_64 %.0f messages/CPU-s\n", median(values[SEND_SMALL], rounds));
-	printf("rdma_write_64 %.0f messages/CPU-s\n", median(values[WRITE_SMALL], rounds));
-	printf("rdma_write_1m %.0f bytes/CPU-s memcpy %.0f\n", median(values[WRITE_PIN], rounds),
-	       median(values[MEMCPY], rounds));
+	printf("rdma_send_64 %.0f messages/CPU-s\n", median_value(values[SEND_SMALL], rounds));
+	printf("rdma_write_64 %.0f messages/CPU-s\n", median_value(values[WRITE_SMALL], rounds));
+	printf("rdma_write_1m %.0f bytes/CPU-s memcpy %.0f\n",
+	       median_value(values[WRITE_PIN], rounds), median_value(values[MEMCPY], rounds));
 	for (int i = 0; i < rounds; i++)
 		ratios[i] = values[WRITE_PIN][i] / values[MEMCPY][i];
-	printf("rdma_write_1m_to_memcpy %.3f times\n", median(ratios, rounds));
+	printf("rdma_write_1m_to_memcpy %.3f times\n", median_value(ratios, rounds));
 	for (int i = 0; i < rounds; i++)
 		ratios[i] = values[WRITE_DEMAND][i] / values[WRITE_PIN][i];
-	printf("rdma_write_1m_demand_to_pin %.3f times\n", median(ratios, rounds));
-	printf("rdma_register_pin %.1f ns/page demand %.1f\n", median(values[REGISTER_PIN], rounds),
-	       median(values[REGISTER_DEMAND], rounds));
+	printf("rdma_write_1m_demand_to_pin %.3f times\n", median_value(ratios, rounds));
+	printf("rdma_register_pin %.1f ns/page demand %.1f\n",
+	       median_value(values[REGISTER_PIN], rounds),
+	       median_value(values[REGISTER_DEMAND], rounds));
 }
 
-static int measure_all(int rounds)
+static int rdma_measure_all(int rounds)
 {
 	static double values[VARIANTS][ROUNDS_MAX];
 	int error = 0;
 
 	for (int round = 0; round < rounds && !error; round++)
 		for (int turn = 0; turn < VARIANTS && !error; turn++) {
-			enum variant variant = (enum variant)((turn + round) % VARIANTS);
+			enum rdma_measure variant = (enum rdma_measure)((turn + round) % VARIANTS);
 
 			error = measure(variant, variant <= WRITE_SMALL ? SMALL_COUNT : LARGE_COUNT,
 					&values[variant][round]);
@@ -429,14 +439,15 @@ static int measure_all(int rounds)
 	return error;
 }
 
-static int run_one(char **argv)
+static int run_measure(char **argv)
 {
 	double value = 0;
 	int error = failed(-EINVAL, "no variant %s", argv[0]);
 
 	for (int variant = 0; variant < VARIANTS; variant++)
 		if (!strcmp(argv[0], names[variant]))
-			error = measure((enum variant)variant, strtoull(argv[1], NULL, 10), &value);
+			error = measure((enum rdma_measure)variant, strtoull(argv[1], NULL, 10),
+					&value);
 	if (!error)
 		printf("%.1f\n", value);
 	return error;
@@ -452,8 +463,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	(void)setpriority(PRIO_PROCESS, 0, -15);
-	error = argc == 3 ? run_one(argv + 1) : measure_all(rounds);
+	error = argc == 3 ? run_measure(argv + 1) : rdma_measure_all(rounds);
 	if (error)
-		fprintf(stderr, "faultline: %d %s\n", error, failure_text());
+		fprintf(stderr, "faultline: %s\n", failure_text());
 	return exit_code_of(error);
 }

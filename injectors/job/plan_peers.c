@@ -63,7 +63,8 @@ static int find_peer(const struct plan_builder *b, __u32 device, const struct de
 }
 
 /* Another device that has the same peer. */
-static int check_alone(const struct plan_builder *b, __u32 device, const struct device_peer *peer)
+static int check_only_one(const struct plan_builder *b, __u32 device,
+			  const struct device_peer *peer)
 {
 	char name[PLAN_DEVICE_NAME], other[PLAN_DEVICE_NAME];
 	struct device_peer theirs;
@@ -109,7 +110,7 @@ int plan_peers(struct plan_builder *b)
 			err = find_peer(b, d, &peer);
 	for (__u32 d = 0; !err && d < b->plan->machine.device_count; d++)
 		if (has_peer(b, d, &peer))
-			err = check_alone(b, d, &peer);
+			err = check_only_one(b, d, &peer);
 	for (__u32 d = 0; !err && d < b->plan->machine.device_count; d++)
 		if (has_peer(b, d, &peer))
 			err = check_pair(b, d, &peer);

@@ -22,7 +22,7 @@ static struct observe_fault fault_of(const struct rdma_pair *pair,
 		      (event->kind == TRANSPORT_DROPPED &&
 		       (event->code == RDMA_DROP_FAULT || event->code == RDMA_DROP_RESPONSE));
 
-	return memory ? faults_open(pair, event->side) : (struct observe_fault){0};
+	return memory ? fault_unit_open(pair, event->side) : (struct observe_fault){0};
 }
 
 void account_event(void *argument, struct queue_pair *transport,
@@ -52,7 +52,7 @@ void account_lost_packet(struct rdma *device, const struct rdma_pair *pair,
 	observe_transport(device->observe, pair->number, &event, (struct observe_fault){0});
 }
 
-static void add_counters(struct transport_counters *sum, const struct transport_counters *one)
+static void sum_counters(struct transport_counters *sum, const struct transport_counters *one)
 {
 	/* All of them are counts, of one size. */
 	_Static_assert(sizeof(*sum) % sizeof(__u64) == 0, "counts alone");
@@ -65,7 +65,7 @@ void account_pair_gone(struct rdma *device, const struct rdma_pair *pair)
 	const struct transport_counters *counters = transport_counters(pair->transport);
 
 	observe_state(device->observe, pair->number, transport_state(pair->transport), counters);
-	add_counters(&device->totals.transport, counters);
+	sum_counters(&device->totals.transport, counters);
 }
 
 void account_state(struct rdma *device, __u64 now_ns)
@@ -116,7 +116,7 @@ void account_totals(struct rdma *device, struct rdma_totals *totals)
 	pthread_mutex_unlock(&device->counting);
 	for (__u32 i = 0; i < device->settings->queue_pairs; i++)
 		if (device->pairs[i])
-			add_counters(&totals->transport,
+			sum_counters(&totals->transport,
 				     transport_counters(device->pairs[i]->transport));
 	region_counters(device->regions, &regions);
 	totals->registered = regions.registered;

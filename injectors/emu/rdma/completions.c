@@ -33,7 +33,7 @@ static void read_taken(struct rdma *device, struct rdma_queue *queue)
 	}
 }
 
-static bool has_room(struct rdma *device, struct rdma_queue *queue)
+static bool queue_has_room(struct rdma *device, struct rdma_queue *queue)
 {
 	__u64 end = queue->written + queue->staged_count;
 
@@ -50,7 +50,7 @@ void pair_complete(void *argument, struct queue_pair *transport,
 	struct rdma_queue *queue =
 		completion->opcode == VERBS_RECEIVE ? pair->receive_queue : pair->send_queue;
 
-	if (!has_room(device, queue)) {
+	if (!queue_has_room(device, queue)) {
 		device->totals.overflows++;
 		pair->fail = "a completion queue is full";
 		return;
@@ -140,7 +140,7 @@ struct queue_call {
 	int eventfd;
 };
 
-static int create_queue(struct rdma *device, void *argument)
+static int do_create_queue(struct rdma *device, void *argument)
 {
 	struct queue_call *call = argument;
 	struct rdma_queue *queue;
@@ -176,7 +176,7 @@ int rdma_queue_create(struct rdma *device, __u64 iova, __u32 depth, int eventfd,
 
 	if (!depth || depth > VERBS_DEPTH_MAX || depth & (depth - 1) || iova & (PAGE_BYTES - 1))
 		return -EINVAL;
-	error = engine_do(device, create_queue, &call);
+	error = engine_do(device, do_create_queue, &call);
 	if (!error)
 		*number = call.number;
 	return error;

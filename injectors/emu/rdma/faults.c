@@ -28,7 +28,7 @@ static __u32 least(__u32 a, __u32 b)
 	return a < b ? a : b;
 }
 
-int rdma_faults_create(struct rdma *device)
+int fault_unit_create(struct rdma *device)
 {
 	struct fault_unit *unit = &device->faults;
 	__u32 wanted = device->settings->queue_pairs * device->settings->fault_limit;
@@ -51,7 +51,7 @@ int rdma_faults_create(struct rdma *device)
 	return 0;
 }
 
-void rdma_faults_destroy(struct rdma *device)
+void fault_unit_destroy(struct rdma *device)
 {
 	free(device->faults.faults);
 	free(device->faults.open);
@@ -114,7 +114,7 @@ static void fault_raise(struct rdma *device, struct rdma_fault *fault, __u64 now
 	device->totals.refused++;
 }
 
-static void add_page(struct rdma_fault *fault, __u64 page)
+static void report_page(struct rdma_fault *fault, __u64 page)
 {
 	__u32 count = fault->request.count;
 
@@ -140,7 +140,7 @@ static void add_absent(struct rdma_fault *fault, __u64 iova, __u64 bytes, bool w
 		if (!found)
 			port_dma_end(device->port, dma);
 		for (int i = 0; i < found; i++)
-			add_page(fault, absent[i]);
+			report_page(fault, absent[i]);
 		iova += piece;
 		bytes -= piece;
 	}
@@ -253,7 +253,7 @@ void faults_absent(struct rdma_pair *pair, const struct rdma_transfer *transfer,
 	fault->request.count = 0;
 	fault->request.done = fault_done;
 	for (__u32 i = 0; i < count; i++)
-		add_page(fault, pages[i]);
+		report_page(fault, pages[i]);
 	if (device->settings->prefault == RDMA_PREFAULT_REQUEST)
 		add_request(fault, transfer);
 	pair->faults.open[fault->side]++;
@@ -394,7 +394,7 @@ void faults_forget(struct rdma_pair *pair)
 	pair->faults = (struct pair_faults){0};
 }
 
-struct observe_fault faults_open(const struct rdma_pair *pair, enum rdma_side side)
+struct observe_fault fault_unit_open(const struct rdma_pair *pair, enum rdma_side side)
 {
 	const struct fault_unit *unit = &pair->device->faults;
 	struct observe_fault seen = {0};

@@ -30,7 +30,7 @@ int pinned_find(struct rdma *device, struct pinned *memory, __u64 iova, __u64 by
 	return found;
 }
 
-static const struct verbs_pair_words *words_of(const struct rdma_pair *pair)
+static const struct verbs_pair_words *pair_words(const struct rdma_pair *pair)
 {
 	return (const void *)pair->memory.host;
 }
@@ -45,7 +45,7 @@ static const unsigned char *receives_of(const struct rdma_pair *pair)
 	return sends_of(pair) + pair->setup.send_depth * sizeof(struct verbs_send);
 }
 
-static void blame(struct rdma_pair *pair, const char *why)
+static void pair_blame(struct rdma_pair *pair, const char *why)
 {
 	if (!pair->fail)
 		pair->device->totals.hostile++;
@@ -60,13 +60,13 @@ static bool read_posted(struct rdma_pair *pair, struct pair_ring *ring, const __
 
 	if (dma_guard_copy(&posted, word, sizeof(posted))) {
 		port_dma_violation(pair->device->port, pair->memory.iova);
-		blame(pair, hostile_index);
+		pair_blame(pair, hostile_index);
 		return false;
 	}
 	if (posted == ring->posted)
 		return false;
 	if (posted < ring->posted || posted - ring->given > depth) {
-		blame(pair, hostile_index);
+		pair_blame(pair, hostile_index);
 		return false;
 	}
 	ring->posted = posted;
@@ -75,8 +75,8 @@ static bool read_posted(struct rdma_pair *pair, struct pair_ring *ring, const __
 }
 
 /* Some of what is posted, up to the ring's end. */
-static bool fetch(struct rdma_pair *pair, struct pair_ring *ring, const unsigned char *entries,
-		  __u32 depth, void *into)
+static bool fetch_entries(struct rdma_pair *pair, struct pair_ring *ring,
+			  const unsigned char *entries, __u32 depth, void *into)
 {
 	const size_t size = sizeof(struct verbs_send);
 	__u64 at = ring->fetched & (depth - 1), count = ring->posted - ring->fetched;
@@ -89,7 +89,7 @@ static bool fetch(struct rdma_pair *pair, struct pair_ring *ring, const unsigned
 		return false;
 	if (dma_guard_copy(into, entries + at * size, count * size)) {
 		port_dma_violation(pair->device->port, pair->memory.iova);
-		blame(pair, hostile_index);
+		pair_blame(pair, hostile_index);
 		return false;
 	}
 	ring->fetched += count;
@@ -108,7 +108,7 @@ bool pair_next_send(void *argument, struct queue_pair *transport, struct verbs_s
 
 	if (ring->given == ring->fetched) {
 		pair->send_first = ring->given;
-		if (!fetch(pair, ring, sends_of(pair), pair->setup.send_depth, pair->send))
+		if (!fetch_entries(pair, ring, sends_of(pair), pair->setup.send_depth, pair->send))
 			return false;
 	}
 	*send = pair->send[ring->given - pair->send_first];
@@ -124,10 +124,11 @@ bool pair_next_receive(void *argument, struct queue_pair *transport, struct verb
 	if (ring->given == ring->fetched) {
 		/* Nobody polls this word: what is posted is asked for when it is needed. */
 		if (ring->fetched == ring->posted)
-			(void)read_posted(pair, ring, &words_of(pair)->received,
+			(void)read_posted(pair, ring, &pair_words(pair)->received,
 					  pair->setup.receive_depth);
 		pair->receive_first = ring->given;
-		if (!fetch(pair, ring, receives_of(pair), pair->setup.receive_depth, pair->receive))
+		if (!fetch_entries(pair, ring, receives_of(pair), pair->setup.receive_depth,
+				   pair->receive))
 			return false;
 	}
 	*receive = pair->receive[ring->given - pair->receive_first];
@@ -141,9 +142,9 @@ bool pair_poll(struct rdma_pair *pair)
 
 	if (pair->fail == hostile_index)
 		return false;
-	moved = read_posted(pair, &pair->sends, &words_of(pair)->sent, pair->setup.send_depth);
+	moved = read_posted(pair, &pair->sends, &pair_words(pair)->sent, pair->setup.send_depth);
 	if (is_flushed(pair))
-		moved |= read_posted(pair, &pair->receives, &words_of(pair)->received,
+		moved |= read_posted(pair, &pair->receives, &pair_words(pair)->received,
 				     pair->setup.receive_depth);
 	if (moved)
 		transport_posted(pair->transport);
@@ -192,7 +193,7 @@ static int new_number(struct rdma *device, __u32 *number)
 	return 0;
 }
 
-static int create_pair(struct rdma *device, void *argument)
+static int do_create_pair(struct rdma *device, void *argument)
 {
 	struct pair_call *call = argument;
 	const struct rdma_pair_setup *setup = call->setup;
@@ -229,7 +230,7 @@ static int create_pair(struct rdma *device, void *argument)
 	return 0;
 }
 
-static bool depth_valid(__u32 depth)
+static bool pair_depth_valid(__u32 depth)
 {
 	return depth && depth <= VERBS_DEPTH_MAX && !(depth & (depth - 1));
 }
@@ -239,10 +240,10 @@ int rdma_pair_create(struct rdma *device, const struct rdma_pair_setup *setup, _
 	struct pair_call call = {.setup = setup};
 	int error;
 
-	if (!depth_valid(setup->send_depth) || !depth_valid(setup->receive_depth) ||
+	if (!pair_depth_valid(setup->send_depth) || !pair_depth_valid(setup->receive_depth) ||
 	    setup->iova & (PAGE_BYTES - 1))
 		return -EINVAL;
-	error = engine_do(device, create_pair, &call);
+	error = engine_do(device, do_create_pair, &call);
 	if (!error)
 		*number = call.number;
 	return error;
@@ -296,8 +297,8 @@ int rdma_pair_destroy(struct rdma *device, __u32 number)
 static void forget_posted(struct rdma_pair *pair)
 {
 	faults_forget(pair);
-	(void)read_posted(pair, &pair->sends, &words_of(pair)->sent, pair->setup.send_depth);
-	(void)read_posted(pair, &pair->receives, &words_of(pair)->received,
+	(void)read_posted(pair, &pair->sends, &pair_words(pair)->sent, pair->setup.send_depth);
+	(void)read_posted(pair, &pair->receives, &pair_words(pair)->received,
 			  pair->setup.receive_depth);
 	pair->fail = NULL;
 	pair->sends.fetched = pair->sends.given = pair->sends.posted;

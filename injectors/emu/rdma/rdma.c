@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "injectors/emu/dma_guard.h"
 #include "injectors/emu/machine.h"
@@ -67,6 +68,16 @@ struct region_table *rdma_regions(struct rdma *device)
 	return device->regions;
 }
 
+__u64 rdma_engine_ns(const struct rdma *device)
+{
+	struct timespec now;
+	clockid_t clock;
+
+	if (pthread_getcpuclockid(device->thread, &clock) || clock_gettime(clock, &now))
+		return 0;
+	return (__u64)now.tv_sec * NSEC_PER_SEC + (__u64)now.tv_nsec;
+}
+
 static int read_totals(struct rdma *device, void *totals)
 {
 	account_totals(device, totals);
@@ -94,7 +105,7 @@ static void set_transport(struct rdma *device)
 	};
 }
 
-static int create_parts(struct rdma *device, const struct device_setup *setup)
+static int rdma_create_parts(struct rdma *device, const struct device_setup *setup)
 {
 	const struct rdma_link_config link = {
 		.machine = setup->machine,
@@ -107,8 +118,8 @@ static int create_parts(struct rdma *device, const struct device_setup *setup)
 	int error = region_table_create(&device->regions, VERBS_REGIONS_MAX);
 
 	if (!error)
-		error = rdma_faults_create(device) ? failed(-ENOMEM, "no memory for page requests")
-						   : 0;
+		error = fault_unit_create(device) ? failed(-ENOMEM, "no memory for page requests")
+						  : 0;
 	if (!error)
 		error = observe_create(&device->observe, setup->index, device->pasid,
 				       device->settings->queue_pairs);
@@ -135,7 +146,7 @@ static void rdma_destroy(struct rdma *device)
 		account_totals(device, device->result);
 	rdma_link_close(device->link);
 	observe_destroy(device->observe);
-	rdma_faults_destroy(device);
+	fault_unit_destroy(device);
 	region_table_destroy(device->regions);
 	pthread_mutex_destroy(&device->callers);
 	pthread_mutex_destroy(&device->counting);
@@ -180,7 +191,7 @@ int rdma_start(void **model, struct port *port, const struct device_setup *setup
 	pthread_mutex_init(&device->callers, NULL);
 	pthread_mutex_init(&device->counting, NULL);
 	set_transport(device);
-	error = create_parts(device, setup);
+	error = rdma_create_parts(device, setup);
 	if (!error)
 		error = rdma_run(device);
 	if (!error)

@@ -62,6 +62,8 @@ void rdma_count_command(struct rdma *device, enum verbs_command_kind kind, bool 
 /* Bytes of registered pinned regions, rings and completion queues: pinned (+) or unpinned (-). */
 void rdma_count_pinned(struct rdma *device, __s64 bytes);
 
+/* CPU time of the engine's thread, ns. Any thread. */
+__u64 rdma_engine_ns(const struct rdma *device);
 /* As they stand; any thread. After the device has stopped, device_setup.rdma has the last. */
 void rdma_totals_now(struct rdma *device, struct rdma_totals *totals);
 

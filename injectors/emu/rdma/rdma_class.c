@@ -5,8 +5,8 @@
 #include "injectors/emu/machine.h"
 #include "injectors/emu/ranks/ranks_driver.h"
 #include "injectors/emu/rdma/rdma_private.h"
-#include "injectors/net/network.h"
 #include "lib/base/fail.h"
+#include "lib/base/units.h"
 
 static const struct rdma_settings *settings_of(const struct device_settings *settings)
 {
@@ -35,6 +35,8 @@ static int rdma_agree(const struct device_check *check)
 		      check->device->name);
 }
 
+#define LINK_LEAST	1000000ull /* bits/s */
+#define LINK_MOST	400000000000ull
 #define SETTING(member) DEVICE_SETTING(struct rdma_settings, member)
 
 static const struct option_choice prefaults[] = {
@@ -52,21 +54,22 @@ static const struct option_choice faults[] = {
 #include "injectors/emu/rdma/fault_policies.def"
 	{NULL, 0}};
 
-static int parse_link(const struct option_row *row, const char *text, void *fields)
+static int parse_link_rate(const struct option_row *row, const char *text, void *fields)
 {
-	return network_parse_link(text, (__u64 *)((char *)fields + row->offset)) ? -EINVAL : 0;
+	return units_parse_bit_rate(text, LINK_LEAST, LINK_MOST,
+				    (__u64 *)((char *)fields + row->offset));
 }
 
 static const struct option_own own_link = {
 	.name = "rate",
 	.beginning = "off, or bits a second such as 100M or 2.5G, ",
-	.parse = parse_link,
+	.parse = parse_link_rate,
 };
 
 static const struct option_row rdma_rows[] = {
 	{"device", "peer", OPTION_TEXT, SETTING(peer), .otherwise = "",
 	 .meaning = "TENANT/DEVICE at the other end of the link, whose peer is this one"},
-	{"device", "link", OPTION_OWN, SETTING(link), NETWORK_LINK_LEAST, NETWORK_LINK_MOST, "10G",
+	{"device", "link", OPTION_OWN, SETTING(link), LINK_LEAST, LINK_MOST, "10G",
 	 .own = &own_link, .meaning = "what each side sends at most"},
 	{"device", "link_delay", OPTION_TIME, SETTING(link_delay_ns), 0, 1e8, "2us",
 	 .meaning = "from the last bit's leaving to its arrival"},

@@ -75,7 +75,7 @@ struct rdma_link {
 static pthread_mutex_t links_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rdma_link *links;
 
-static int ring_create(struct rdma_link_ring *ring, __u32 slots, __u32 mtu)
+static int rdma_link_ring_create(struct rdma_link_ring *ring, __u32 slots, __u32 mtu)
 {
 	ring->slots = slots;
 	ring->stride = (__u32)(sizeof(struct rdma_link_slot) + mtu + CACHE_LINE - 1) &
@@ -130,7 +130,7 @@ static int rdma_link_create(struct rdma_link **link, const struct rdma_link_conf
 	new->device[0] = config->device < config->peer ? config->device : config->peer;
 	new->device[1] = config->device + config->peer - new->device[0];
 	for (int side = 0; side < 2 && !error; side++)
-		error = ring_create(&new->rings[side], slots, config->settings->mtu);
+		error = rdma_link_ring_create(&new->rings[side], slots, config->settings->mtu);
 	if (error) {
 		rdma_link_destroy(new);
 		return error;
@@ -155,7 +155,7 @@ static int end_create(struct rdma_link_end **end, const struct rdma_link_config 
 	new->device = config->device;
 	new->rate = config->settings->link;
 	new->delay_ns = config->settings->link_delay_ns;
-	error = ring_create(&new->loop, RDMA_LINK_SLOTS_LEAST, config->settings->mtu);
+	error = rdma_link_ring_create(&new->loop, RDMA_LINK_SLOTS_LEAST, config->settings->mtu);
 	if (error) {
 		free(new);
 		return error;
@@ -423,7 +423,7 @@ void rdma_link_flush(struct rdma_link_end *end)
 	doorbell_ring(end->other);
 }
 
-static __u64 earlier(__u64 a, __u64 b)
+static __u64 earlier_ns(__u64 a, __u64 b)
 {
 	return !a || (b && b < a) ? b : a;
 }
@@ -434,7 +434,7 @@ __u64 rdma_link_next_ns(const struct rdma_link_end *end, __u64 now_ns)
 	__u64 next = slot ? slot->packet.due_ns : 0;
 
 	if (end->free_ns > now_ns + RDMA_LINK_AHEAD_NS)
-		next = earlier(next, end->free_ns - RDMA_LINK_AHEAD_NS);
+		next = earlier_ns(next, end->free_ns - RDMA_LINK_AHEAD_NS);
 	return next;
 }
 

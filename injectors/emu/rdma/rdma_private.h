@@ -72,7 +72,7 @@ struct rdma_pair {
 	struct pair_faults faults;
 };
 
-enum fault_state {
+enum report_state {
 	FAULT_FREE,
 	FAULT_HELD,	/* until due_ns, then it is raised: the profile's time, or it was refused */
 	FAULT_FAILED,	/* could not be raised, the transport is told at due_ns */
@@ -87,7 +87,7 @@ struct rdma_fault {
 	struct rdma *device;
 	struct rdma_pair *pair; /* NULL: destroyed meanwhile */
 	enum rdma_side side;
-	enum fault_state state;
+	enum report_state state;
 	int error;
 	__u32 refusals;
 	__u64 due_ns;
@@ -195,8 +195,8 @@ int data_scatter(void *device, struct queue_pair *transport, const struct rdma_t
 int data_check(void *device, struct queue_pair *transport, const struct rdma_transfer *range);
 
 /* faults.c */
-int rdma_faults_create(struct rdma *device);
-void rdma_faults_destroy(struct rdma *device);
+int fault_unit_create(struct rdma *device);
+void fault_unit_destroy(struct rdma *device);
 /* These pages of the transfer's next bytes are absent: reports them, or not. What the transport is told later is from here. */
 void faults_absent(struct rdma_pair *pair, const struct rdma_transfer *transfer, const __u64 *pages,
 		   __u32 count, __u32 bytes);
@@ -205,7 +205,7 @@ bool faults_run(struct rdma *device, __u64 now_ns);
 __u64 faults_next_ns(const struct rdma *device);
 void faults_forget(struct rdma_pair *pair);
 /* The pair's newest of this side that is the port's; unknown: there is none. */
-struct observe_fault faults_open(const struct rdma_pair *pair, enum rdma_side side);
+struct observe_fault fault_unit_open(const struct rdma_pair *pair, enum rdma_side side);
 /* The device ends: what was answered resumes, what was held is forgotten. */
 void faults_end(struct rdma *device);
 

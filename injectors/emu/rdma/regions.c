@@ -116,7 +116,7 @@ int region_register(struct region_table *table, const struct region *region, __u
 	return 0;
 }
 
-static struct region_entry *entry_of(const struct region_table *table, __u32 key)
+static struct region_entry *region_entry_of(const struct region_table *table, __u32 key)
 {
 	__u32 index = key >> KEY_GENERATION_BITS;
 
@@ -125,7 +125,7 @@ static struct region_entry *entry_of(const struct region_table *table, __u32 key
 
 int region_query(const struct region_table *table, __u32 key, struct region *region)
 {
-	const struct region_entry *entry = entry_of(table, key);
+	const struct region_entry *entry = region_entry_of(table, key);
 
 	if (!key || !entry || atomic_load_explicit(&entry->key, memory_order_acquire) != key)
 		return -ENOENT;
@@ -135,7 +135,7 @@ int region_query(const struct region_table *table, __u32 key, struct region *reg
 
 int region_retire(struct region_table *table, __u32 key)
 {
-	struct region_entry *entry = entry_of(table, key);
+	struct region_entry *entry = region_entry_of(table, key);
 	__u32 expected = key;
 
 	return key && entry && atomic_compare_exchange_strong(&entry->key, &expected, 0) ? 0
@@ -144,7 +144,7 @@ int region_retire(struct region_table *table, __u32 key)
 
 void region_free(struct region_table *table, __u32 key)
 {
-	struct region_entry *entry = entry_of(table, key);
+	struct region_entry *entry = region_entry_of(table, key);
 
 	pthread_mutex_lock(&table->lock);
 	if (entry && entry->used && entry->generation == (key & KEY_GENERATIONS) &&
@@ -167,7 +167,7 @@ void region_counters(const struct region_table *table, struct region_counters *c
 int region_check(const struct region_table *table, __u32 key, __u64 address, __u64 bytes,
 		 unsigned int rights)
 {
-	const struct region_entry *entry = entry_of(table, key);
+	const struct region_entry *entry = region_entry_of(table, key);
 	const struct region *region;
 
 	if (!key || !entry || atomic_load_explicit(&entry->key, memory_order_acquire) != key)

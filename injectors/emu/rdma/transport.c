@@ -12,8 +12,8 @@ static bool is_depth(__u32 depth)
 	return depth && depth <= VERBS_DEPTH_MAX && !(depth & (depth - 1));
 }
 
-static int check_settings(const struct transport_settings *settings, __u32 send_depth,
-			  __u32 receive_depth)
+static int check_pair_settings(const struct transport_settings *settings, __u32 send_depth,
+			       __u32 receive_depth)
 {
 	if (settings->mtu < TRANSPORT_MTU_MIN || settings->mtu > RDMA_MTU_MAX)
 		return failed(-EINVAL, "an MTU of %u: accepted: %u to %u", settings->mtu,
@@ -36,7 +36,7 @@ int transport_pair_create(struct queue_pair **created, const struct transport_se
 			  const struct transport_ops *ops, void *device, __u32 number,
 			  __u32 send_depth, __u32 receive_depth)
 {
-	int err = check_settings(settings, send_depth, receive_depth);
+	int err = check_pair_settings(settings, send_depth, receive_depth);
 	struct queue_pair *pair;
 
 	if (err)
@@ -233,7 +233,7 @@ void transport_fail(struct queue_pair *pair, enum verbs_status status, __u64 now
 		enter_error(pair, status, now_ns);
 }
 
-static void forget(struct queue_pair *pair, __u64 now_ns)
+static void forget_pair(struct queue_pair *pair, __u64 now_ns)
 {
 	end_waits(pair, now_ns);
 	pair->state = VERBS_RESET;
@@ -250,7 +250,7 @@ int transport_modify(struct queue_pair *pair, enum verbs_pair_state state, __u32
 	if (state == VERBS_ERROR) {
 		transport_fail(pair, VERBS_WR_FLUSH_ERR, now_ns);
 	} else if (state == VERBS_RESET) {
-		forget(pair, now_ns);
+		forget_pair(pair, now_ns);
 	} else if (state == VERBS_INIT && (from == VERBS_RESET || from == VERBS_INIT)) {
 		pair->state = VERBS_INIT;
 	} else if (state == VERBS_RTR && from == VERBS_INIT) {
@@ -352,7 +352,7 @@ void transport_memory(struct queue_pair *pair, enum rdma_side side, int error, _
 		requester_timer_restart(pair, now_ns);
 }
 
-static __u64 earlier(__u64 one, __u64 other)
+static __u64 earlier_deadline(__u64 one, __u64 other)
 {
 	return !one || (other && other < one) ? other : one;
 }
@@ -366,8 +366,8 @@ __u64 transport_deadline(const struct queue_pair *pair)
 	if (pair_waits(pair, WAIT_SEND_RNR))
 		deadline = pair->waits[WAIT_SEND_RNR].until_ns;
 	if (pair_waits(pair, WAIT_RESPONSE_RNR))
-		deadline = earlier(deadline, pair->waits[WAIT_RESPONSE_RNR].until_ns);
-	return earlier(deadline, requester_deadline(pair));
+		deadline = earlier_deadline(deadline, pair->waits[WAIT_RESPONSE_RNR].until_ns);
+	return earlier_deadline(deadline, requester_deadline(pair));
 }
 
 void transport_timeout(struct queue_pair *pair, __u64 now_ns)

@@ -220,8 +220,8 @@ static void response_taken(struct queue_pair *pair, struct send_entry *entry, __
 		requester_timer_restart(pair, now_ns);
 }
 
-static bool take_response(struct queue_pair *pair, const struct rdma_packet *packet,
-			  struct send_entry *entry, __u64 now_ns)
+static bool take_read_response(struct queue_pair *pair, const struct rdma_packet *packet,
+			       struct send_entry *entry, __u64 now_ns)
 {
 	__u64 position = entry->first + entry->received;
 	struct rdma_transfer to = {
@@ -278,7 +278,7 @@ static bool hear_response(struct queue_pair *pair, const struct rdma_packet *pac
 				      pair->waits[WAIT_READ_MEMORY].token, now_ns);
 	if (position > missing)
 		return hear_gap(pair, packet, position, now_ns);
-	return take_response(pair, packet, entry, now_ns);
+	return take_read_response(pair, packet, entry, now_ns);
 }
 
 bool requester_receive(struct queue_pair *pair, const struct rdma_packet *packet, __u64 now_ns)

@@ -140,7 +140,7 @@ static inline struct send_entry *send_entry_at(struct queue_pair *pair, __u64 in
 	return &pair->requester.entries[index & (pair->requester.depth - 1)];
 }
 
-static inline __u64 packets_of(const struct queue_pair *pair, __u64 bytes)
+static inline __u64 rdma_packets_of(const struct queue_pair *pair, __u64 bytes)
 {
 	if (!bytes)
 		return 1;

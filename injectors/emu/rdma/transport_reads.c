@@ -2,13 +2,13 @@
 /* Reads that arrive at the responder: new ones, and what is asked for again of former ones. */
 #include "injectors/emu/rdma/transport_private.h"
 
-static struct responder_read *read_at(struct responder *responder, __u32 index)
+static struct responder_read *kept_read(struct responder *responder, __u32 index)
 {
 	return &responder->reads[index % RDMA_READS_MAX];
 }
 
-static bool refuse(struct queue_pair *pair, enum rdma_nak nak, enum verbs_status status,
-		   __u64 position, __u64 now_ns)
+static bool refuse_read(struct queue_pair *pair, enum rdma_nak nak, enum verbs_status status,
+			__u64 position, __u64 now_ns)
 {
 	responder_refuse(pair, nak, status, position);
 	return transport_drop(pair, RDMA_DROP_STATE, position, 0, now_ns);
@@ -24,7 +24,7 @@ static struct responder_read *rewind_reads(struct responder *responder, __u64 po
 	__u32 kept = responder->read_tail < RDMA_READS_MAX ? responder->read_tail : RDMA_READS_MAX;
 
 	for (__u32 back = 1; back <= kept; back++) {
-		struct responder_read *read = read_at(responder, responder->read_tail - back);
+		struct responder_read *read = kept_read(responder, responder->read_tail - back);
 
 		if (position < read->first || position >= read->end)
 			continue;
@@ -32,7 +32,7 @@ static struct responder_read *rewind_reads(struct responder *responder, __u64 po
 		read->next = position;
 		while (--back) {
 			struct responder_read *behind =
-				read_at(responder, responder->read_tail - back);
+				kept_read(responder, responder->read_tail - back);
 
 			behind->next = behind->first;
 		}
@@ -58,7 +58,7 @@ static bool read_again(struct queue_pair *pair, const struct rdma_packet *packet
 	if (end <= responder->expected)
 		read = rewind_reads(responder, position, packet);
 	if (!read || read->end != end)
-		return refuse(pair, RDMA_NAK_INVALID, VERBS_REM_INV_REQ_ERR, position, now_ns);
+		return refuse_read(pair, RDMA_NAK_INVALID, VERBS_REM_INV_REQ_ERR, position, now_ns);
 	*read = (struct responder_read){
 		position, position, end, {packet->address, packet->length, packet->key}};
 	pair->counters.replayed++;
@@ -69,7 +69,7 @@ bool responder_read(struct queue_pair *pair, const struct rdma_packet *packet, _
 		    __u64 now_ns)
 {
 	struct responder *responder = &pair->responder;
-	__u64 end = position + packets_of(pair, packet->length);
+	__u64 end = position + rdma_packets_of(pair, packet->length);
 	struct verbs_sge piece = {packet->address, packet->length, packet->key};
 	struct rdma_transfer from = {
 		.side = RDMA_RESPONDER_READS,
@@ -80,16 +80,16 @@ bool responder_read(struct queue_pair *pair, const struct rdma_packet *packet, _
 	};
 
 	if (packet->length > VERBS_MESSAGE_MAX)
-		return refuse(pair, RDMA_NAK_INVALID, VERBS_REM_INV_REQ_ERR, position, now_ns);
+		return refuse_read(pair, RDMA_NAK_INVALID, VERBS_REM_INV_REQ_ERR, position, now_ns);
 	if (position != responder->expected && !is_newer(responder, packet))
 		return transport_drop(pair, RDMA_DROP_DUPLICATE, position, 0, now_ns);
 	if (pair->ops->check(pair->device, pair, &from))
-		return refuse(pair, RDMA_NAK_ACCESS, VERBS_REM_ACCESS_ERR, position, now_ns);
+		return refuse_read(pair, RDMA_NAK_ACCESS, VERBS_REM_ACCESS_ERR, position, now_ns);
 	if (position != responder->expected)
 		return read_again(pair, packet, position, end, now_ns);
 	if (responder->in_message || responder->read_tail - responder->read_head == RDMA_READS_MAX)
-		return refuse(pair, RDMA_NAK_INVALID, VERBS_REM_INV_REQ_ERR, position, now_ns);
-	*read_at(responder, responder->read_tail++) =
+		return refuse_read(pair, RDMA_NAK_INVALID, VERBS_REM_INV_REQ_ERR, position, now_ns);
+	*kept_read(responder, responder->read_tail++) =
 		(struct responder_read){position, position, end, piece};
 	responder->expected = end;
 	if (is_newer(responder, packet))

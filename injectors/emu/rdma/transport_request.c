@@ -51,7 +51,7 @@ static bool fetch(struct queue_pair *pair, __u64 now_ns)
 	entry->asked = false;
 	entry->first = requester->assigned;
 	error = entry_error(entry);
-	entry->end = entry->first + (error ? 1 : packets_of(pair, entry->total));
+	entry->end = entry->first + (error ? 1 : rdma_packets_of(pair, entry->total));
 	requester->assigned = entry->end;
 	requester->tail++;
 	if (error)
@@ -108,7 +108,7 @@ static bool may_begin(struct queue_pair *pair, const struct send_entry *entry)
 	       entry->end - oldest_position(pair) <= TRANSPORT_POSITIONS;
 }
 
-static void timer_start(struct queue_pair *pair, __u64 now_ns)
+static void start_timer(struct queue_pair *pair, __u64 now_ns)
 {
 	if (pair->requester.timer_on || !pair->timeout_ns)
 		return;
@@ -126,7 +126,7 @@ void requester_timer_restart(struct queue_pair *pair, __u64 now_ns)
 	if (requester->next > requester->acked ||
 	    (requester->reads && !requester->again &&
 	     send_entry_at(pair, requester->read)->first < requester->acked))
-		timer_start(pair, now_ns);
+		start_timer(pair, now_ns);
 }
 
 __u64 requester_deadline(const struct queue_pair *pair)
@@ -149,7 +149,7 @@ static void sent_until(struct queue_pair *pair, __u64 end, __u64 now_ns)
 	requester->next = end;
 	if (requester->sent < end)
 		requester->sent = end;
-	timer_start(pair, now_ns);
+	start_timer(pair, now_ns);
 }
 
 static void fill_read(struct queue_pair *pair, struct rdma_packet *packet,

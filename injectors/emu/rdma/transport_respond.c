@@ -46,8 +46,8 @@ void responder_flush(struct queue_pair *pair)
 }
 
 /* The last word to a request, of a packet that is dropped with it. */
-static bool refuse(struct queue_pair *pair, enum rdma_nak nak, enum verbs_status status,
-		   __u64 now_ns)
+static bool refuse_request(struct queue_pair *pair, enum rdma_nak nak, enum verbs_status status,
+			   __u64 now_ns)
 {
 	__u64 position = pair->responder.expected;
 
@@ -59,7 +59,7 @@ static bool refuse_receive(struct queue_pair *pair, enum rdma_nak nak, enum verb
 			   __u64 now_ns)
 {
 	complete_receive(pair, status, 0);
-	return refuse(pair, nak, status, now_ns);
+	return refuse_request(pair, nak, status, now_ns);
 }
 
 /* Is it where a packet of its kind and length may be? */
@@ -74,7 +74,7 @@ static bool is_in_place(const struct queue_pair *pair, const struct rdma_packet 
 					   : packet->bytes == pair->mtu;
 }
 
-static void taken(struct queue_pair *pair, const struct rdma_packet *packet, __u64 offset)
+static void request_taken(struct queue_pair *pair, const struct rdma_packet *packet, __u64 offset)
 {
 	struct responder *responder = &pair->responder;
 
@@ -89,8 +89,8 @@ static void taken(struct queue_pair *pair, const struct rdma_packet *packet, __u
 }
 
 /* 0, -EAGAIN: the fault policy has decided; another: it can never be had. */
-static int scatter(struct queue_pair *pair, const struct rdma_packet *packet,
-		   const struct rdma_transfer *to, __u64 now_ns)
+static int scatter_request(struct queue_pair *pair, const struct rdma_packet *packet,
+			   const struct rdma_transfer *to, __u64 now_ns)
 {
 	struct responder *responder = &pair->responder;
 	int err = responder->memory_error;
@@ -126,12 +126,12 @@ static bool take_send(struct queue_pair *pair, const struct rdma_packet *packet,
 		return refuse_receive(pair, RDMA_NAK_OPERATION, VERBS_LOC_QP_OP_ERR, now_ns);
 	if (offset + packet->bytes > to.total || offset + packet->bytes > VERBS_MESSAGE_MAX)
 		return refuse_receive(pair, RDMA_NAK_INVALID, VERBS_LOC_LEN_ERR, now_ns);
-	err = scatter(pair, packet, &to, now_ns);
+	err = scatter_request(pair, packet, &to, now_ns);
 	if (err == -EAGAIN)
 		return false;
 	if (err)
 		return refuse_receive(pair, RDMA_NAK_OPERATION, VERBS_LOC_PROT_ERR, now_ns);
-	taken(pair, packet, offset);
+	request_taken(pair, packet, offset);
 	if (!responder->in_message)
 		complete_receive(pair, VERBS_SUCCESS, responder->offset);
 	return true;
@@ -157,16 +157,17 @@ static bool take_write(struct queue_pair *pair, const struct rdma_packet *packet
 	to.total = responder->target.length;
 	if (to.total > VERBS_MESSAGE_MAX || offset + packet->bytes > to.total ||
 	    ((packet->flags & RDMA_LAST) && offset + packet->bytes != to.total))
-		return refuse(pair, RDMA_NAK_INVALID, VERBS_REM_INV_REQ_ERR, now_ns);
+		return refuse_request(pair, RDMA_NAK_INVALID, VERBS_REM_INV_REQ_ERR, now_ns);
 	if (first && pair->ops->check(pair->device, pair, &to))
-		return refuse(pair, RDMA_NAK_ACCESS, VERBS_REM_ACCESS_ERR, now_ns);
-	err = scatter(pair, packet, &to, now_ns);
+		return refuse_request(pair, RDMA_NAK_ACCESS, VERBS_REM_ACCESS_ERR, now_ns);
+	err = scatter_request(pair, packet, &to, now_ns);
 	if (err == -EAGAIN)
 		return false;
 	if (err)
-		return refuse(pair, err == -EIO ? RDMA_NAK_OPERATION : RDMA_NAK_ACCESS,
-			      err == -EIO ? VERBS_LOC_PROT_ERR : VERBS_LOC_ACCESS_ERR, now_ns);
-	taken(pair, packet, offset);
+		return refuse_request(pair, err == -EIO ? RDMA_NAK_OPERATION : RDMA_NAK_ACCESS,
+				      err == -EIO ? VERBS_LOC_PROT_ERR : VERBS_LOC_ACCESS_ERR,
+				      now_ns);
+	request_taken(pair, packet, offset);
 	return true;
 }
 
@@ -200,7 +201,7 @@ bool responder_receive(struct queue_pair *pair, const struct rdma_packet *packet
 	if (packet->kind == RDMA_READ_REQUEST)
 		return responder_read(pair, packet, position, now_ns);
 	if (!is_in_place(pair, packet))
-		return refuse(pair, RDMA_NAK_INVALID, VERBS_REM_INV_REQ_ERR, now_ns);
+		return refuse_request(pair, RDMA_NAK_INVALID, VERBS_REM_INV_REQ_ERR, now_ns);
 	return packet->kind == RDMA_SEND ? take_send(pair, packet, now_ns)
 					 : take_write(pair, packet, now_ns);
 }

@@ -39,8 +39,9 @@ static const enum result_column shown_of_ios[] = {RESULT_IOPS, RESULT_LATENCY_P9
 /* Columns that the job can fill take the room of those that it cannot. */
 static void choose_columns(struct output *output, const struct job_text *text)
 {
-	bool frames =
-		job_text_section(text, "program", NULL) || job_text_section(text, "traffic", NULL);
+	bool frames = job_text_section(text, "kvstore", NULL) ||
+		      job_text_section(text, "program", NULL) ||
+		      job_text_section(text, "traffic", NULL);
 	bool ios = job_text_section(text, "workload", NULL) != NULL;
 
 	output->columns = job_columns;

@@ -17,7 +17,7 @@ struct plan_builder {
 	struct plan_origin *tenant_origins;
 	struct plan_origin *device_origins;
 	__u32 *tenant_devices; /* devices of each tenant */
-	size_t device_room, origin_room, workload_room, traffic_room, program_room;
+	size_t device_room, origin_room, workload_room, traffic_room, kvstore_room, program_room;
 };
 
 /* "vm3/net" */
@@ -34,7 +34,11 @@ int plan_check_class(const struct plan_builder *b, const char *where,
 /* Each adds one for every device that its pattern fits. */
 int plan_workload(struct plan_builder *b, const struct job_workload *workload);
 int plan_traffic(struct plan_builder *b, const struct job_traffic *traffic);
+int plan_kvstore(struct plan_builder *b, const struct job_kvstore *store);
 int plan_program(struct plan_builder *b, const struct job_program *program);
+
+/* Whether the host can be what memory_limit asks for. */
+int plan_check_limit(const struct plan_builder *b);
 
 /* Whether somebody makes the frames of a device that has some. */
 int plan_check_frames(const struct plan_builder *b, __u32 device);

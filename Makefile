@@ -137,7 +137,7 @@ bench-programs: $(patsubst %.c,$(BUILD)/%,$(filter-out bench/program_arguments.c
 $(BUILD)/tests/unit/test_refused.o: | $(BPF_BUILD)/tests/bpf/refused.skel.h
 
 # Tests on a machine without device models; its truth recorder takes the place of the truth log.
-$(addprefix $(BUILD)/tests/unit/test_,port port_request port_storm evict pins): $(BUILD)/tests/unit/rig/rig.o
+$(addprefix $(BUILD)/tests/unit/test_,port port_request port_storm evict pins memory_limit): $(BUILD)/tests/unit/rig/rig.o
 
 tests: $(TESTS)
 unit: tests ## build and run the unit tests only

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,18 +14,21 @@
 #include "injectors/emu/thread.h"
 #include "lib/base/fail.h"
 
-#define LOOK_NS	    (20 * NSEC_PER_MSEC) /* between two looks at what is present, if nobody wakes it */
-#define ROOM_NS	    (5 * NSEC_PER_MSEC) /* that a page waits for room at most */
-#define ROUNDS	    2	 /* of the clock in one pass at most: the second meets no marks */
-#define GROUP_TEXT  8192 /* of memory.stat, whose first lines are read */
-#define WAKE_SHARE  64	 /* of the limit: it is woken so far below it, */
-#define SLEEP_SHARE 32	 /* and evicts down to there */
-#define PIN_SHARE   16	 /* that can never be pinned */
+#define LOOK_NS	   (20 * NSEC_PER_MSEC) /* between two looks at what is present, if nobody wakes it */
+#define ROOM_NS	   (5 * NSEC_PER_MSEC) /* that a page waits for room at most */
+#define ROUNDS	   2	/* of the clock in one pass at most: the second meets no marks */
+#define GROUP_TEXT 8192 /* of memory.stat, whose first lines are read */
+#define OWN_ROOM \
+	(32ull << 20)  /* in the cgroup, for what the machine still makes: stacks, sockets */
+#define WAKE_SHARE  64 /* of the limit: it is woken so far below it, */
+#define SLEEP_SHARE 32 /* and evicts down to there */
+#define PIN_SHARE   16 /* that can never be pinned */
 
 struct memory_limit {
 	struct machine *machine;
 	struct page_clock *clock;
 	__u64 pages, wake_pages, sleep_pages, pin_pages;
+	__u64 own; /* bytes: the machine's own in its cgroup, beside its guests */
 	int group_current, group_stat; /* of the cgroup; -1: there is none */
 	atomic_ullong used;	       /* pages: the last look, and what came and went since */
 	atomic_ullong pinned, waits, reclaimed, looked_at, present, present_most;
@@ -88,7 +92,9 @@ static __u64 look(struct memory_limit *limit)
 	if (present > atomic_load(&limit->present_most))
 		atomic_store(&limit->present_most, present);
 	if (limit->group_current >= 0)
-		used = group_holds(limit);
+		used = group_holds(limit) - limit->own;
+	if (used > UINT64_MAX / 2) /* it has given some of its own back */
+		used = present;
 	used = (used + PAGE_BYTES - 1) >> PAGE_BITS;
 	atomic_store(&limit->used, used);
 	return used;
@@ -231,12 +237,36 @@ void memory_limit_destroy(struct memory_limit *limit)
 	free(limit);
 }
 
+/* What the machine is made of is not its guests', and had to be there before the first of their pages. */
+static int hold_in_group(struct memory_limit *limit)
+{
+	const char *directory = limit->machine->config.memory_group;
+	char path[512], text[32];
+	int file, error = 0, length;
+
+	if (limit->group_current < 0)
+		return 0;
+	limit->own = group_holds(limit) - guests_hold(limit->machine);
+	length = snprintf(text, sizeof(text), "%llu",
+			  (limit->pages << PAGE_BITS) + limit->own + OWN_ROOM);
+	snprintf(path, sizeof(path), "%s/memory.max", directory);
+	file = open(path, O_WRONLY | O_CLOEXEC);
+	if (file < 0 || write(file, text, (size_t)length) != length)
+		error = failed(-errno, "%s: %s: %s", path, text, strerror(errno));
+	if (file >= 0)
+		close(file);
+	return error;
+}
+
 int memory_limit_start(struct memory_limit *limit)
 {
 	int error;
 
 	if (!limit)
 		return 0;
+	error = hold_in_group(limit);
+	if (error)
+		return error;
 	error = thread_start(&limit->thread, NULL, limit_main, limit, "reclaimer");
 	limit->running = !error;
 	return error;

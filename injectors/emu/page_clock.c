@@ -13,7 +13,6 @@ struct page_clock {
 	struct machine *machine;
 	__u32 tenant; /* where the hand is */
 	__u64 page;
-	__u64 pages;
 };
 
 int page_clock_create(struct page_clock **clock, struct machine *machine)
@@ -23,8 +22,6 @@ int page_clock_create(struct page_clock **clock, struct machine *machine)
 	if (!new)
 		return failed(-ENOMEM, "no memory for the reclaimer");
 	new->machine = machine;
-	for (__u32 i = 0; i < machine->config.tenant_count; i++)
-		new->pages += machine->config.tenants[i].memory >> PAGE_BITS;
 	*clock = new;
 	return 0;
 }
@@ -36,7 +33,11 @@ void page_clock_destroy(struct page_clock *clock)
 
 __u64 page_clock_pages(const struct page_clock *clock)
 {
-	return clock->pages;
+	__u64 pages = 0;
+
+	for (__u32 i = 0; i < clock->machine->config.tenant_count; i++)
+		pages += clock->machine->tenants[i].config.memory >> PAGE_BITS;
+	return pages;
 }
 
 static bool take_dma_mark(const struct tenant *tenant, __u64 page)

@@ -21,7 +21,7 @@
 struct machine;
 struct page_clock;
 
-/* Bytes of a tenant's DMA marks are `touched` in struct tenant. */
+/* The marks of DMA are `touched` of struct tenant. */
 int page_clock_create(struct page_clock **clock, struct machine *machine);
 void page_clock_destroy(struct page_clock *clock);
 

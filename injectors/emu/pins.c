@@ -114,6 +114,15 @@ static int page_range(const struct tenant *tenant, __u64 guest_address, __u64 by
 	return 0;
 }
 
+static __u64 unpinned(const struct tenant *tenant, __u64 first, __u64 end)
+{
+	__u64 count = 0;
+
+	for (__u64 page = first; page < end; page++)
+		count += !pins_hold(tenant->pins, page);
+	return count;
+}
+
 /* With all of it given back, so that the numbers are those that it was refused for. */
 static int beyond_limit(const struct machine *machine, const struct tenant *tenant, __u64 pages)
 {
@@ -134,6 +143,10 @@ int machine_pin(struct machine *machine, __u32 device, __u64 guest_address, __u6
 
 	if (error)
 		return error;
+	/* What cannot fit is not even brought in; what others pin meanwhile is seen page by page. */
+	if (machine->limit &&
+	    unpinned(tenant, first, end) << PAGE_BITS > memory_limit_left(machine->limit))
+		return beyond_limit(machine, tenant, end - first);
 	for (page = first; !error && page < end; page++)
 		error = pin_page(machine, device, page, write);
 	if (error) {

@@ -35,6 +35,7 @@ struct kvstore_config {
 	/* Keys that clients ask for, uniformly: the first `working_set`, from `shift_at_ns` on the first `shift_to`. */
 	__u64 working_set, shift_to;
 	__u64 shift_at_ns; /* 0: never */
+	bool opposite; /* every second store of a section goes from `shift_to` to `working_set` */
 	__u32 set_percent; /* of requests; a get that misses is followed by a set of its own */
 	__u64 duration_ns; /* from when all instances have been filled */
 	__u64 seed;

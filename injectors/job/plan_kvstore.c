@@ -67,6 +67,10 @@ static int plan_add_kvstore(struct plan_builder *b, const struct job_kvstore *st
 	*config = store->config;
 	snprintf(config->name, sizeof(config->name), "%s", store->name);
 	config->device = device;
+	if (config->opposite && index % 2) {
+		config->working_set = store->config.shift_to;
+		config->shift_to = store->config.working_set;
+	}
 	if (!config->seed)
 		config->seed = machine->seed * 3000017 + index + 1;
 	machine->kvstore_count++;

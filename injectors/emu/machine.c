@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "injectors/emu/kvstore/kvstores.h"
+#include "injectors/emu/kvstores.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "injectors/emu/kvstore/kvstores.h"
+#include "injectors/emu/kvstores.h"
 #include "lib/base/fail.h"
 
 #define PHYSICAL_STRIDE_BITS 40 /* of host physical space for each tenant */

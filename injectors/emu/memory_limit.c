@@ -48,7 +48,7 @@ static __u64 guests_hold(const struct machine *machine)
 	return bytes;
 }
 
-static __u64 read_number(int file)
+static __u64 group_number(int file)
 {
 	char text[32] = "";
 	ssize_t got = pread(file, text, sizeof(text) - 1, 0);
@@ -72,7 +72,7 @@ static __u64 stat_number(const char *text, const char *name)
 /* Charged to the cgroup and not to be had back without us: all but the cache of files. Guest memory is "shmem". */
 static __u64 group_holds(const struct memory_limit *limit)
 {
-	__u64 current = read_number(limit->group_current), cache;
+	__u64 current = group_number(limit->group_current), cache;
 	char text[GROUP_TEXT];
 	ssize_t got = pread(limit->group_stat, text, sizeof(text) - 1, 0);
 
@@ -84,7 +84,7 @@ static __u64 group_holds(const struct memory_limit *limit)
 }
 
 /* What counts against the limit, pages, as the kernel has it now. */
-static __u64 look(struct memory_limit *limit)
+static __u64 look_at_guests(struct memory_limit *limit)
 {
 	__u64 present = guests_hold(limit->machine), used = present;
 
@@ -140,7 +140,7 @@ static void tell_room(struct memory_limit *limit)
 /* Down to the lower mark, or two rounds of the clock: if all is pinned or in use there is nothing to be had. */
 static void reclaim_pass(struct memory_limit *limit)
 {
-	__u64 used = look(limit), pages = page_clock_pages(limit->clock), looked_at = 0;
+	__u64 used = look_at_guests(limit), pages = page_clock_pages(limit->clock), looked_at = 0;
 	__u64 want = used > limit->sleep_pages ? used - limit->sleep_pages : 0;
 	struct page_clock_step step;
 
@@ -283,7 +283,7 @@ void memory_limit_stop(struct memory_limit *limit)
 	pthread_mutex_unlock(&limit->lock);
 	pthread_join(limit->thread, NULL);
 	limit->running = false;
-	(void)look(limit);
+	(void)look_at_guests(limit);
 }
 
 bool memory_limit_pin(struct memory_limit *limit)

@@ -41,7 +41,7 @@ static bool window_hits(const struct result_input *input, __u32 window, double *
 static double transition_of(const struct result_input *input)
 {
 	__u64 shift_ns = 0;
-	__u32 windows = 0, first;
+	__u32 windows = 0, quarter, first;
 	double sum = 0, hits;
 
 	for (__u32 i = 0; i < input->config->kvstore_count; i++) {
@@ -55,10 +55,11 @@ static double transition_of(const struct result_input *input)
 	first = (__u32)((shift_ns + KVSTORE_WINDOW_NS - 1) / KVSTORE_WINDOW_NS);
 	if (!shift_ns || first >= windows)
 		return NAN;
-	for (__u32 w = windows - windows / 4; w < windows; w++)
+	quarter = windows / 4;
+	for (__u32 w = windows - quarter; w < windows; w++)
 		sum += window_hits(input, w, &hits) ? hits : 0;
 	for (__u32 w = first; w < windows; w++)
-		if (window_hits(input, w, &hits) && hits * (windows / 4) >= STEADY_SHARE * sum)
+		if (window_hits(input, w, &hits) && hits * quarter >= STEADY_SHARE * sum)
 			return (double)(w * KVSTORE_WINDOW_NS) - (double)shift_ns;
 	return NAN;
 }

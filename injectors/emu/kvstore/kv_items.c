@@ -77,7 +77,7 @@ static struct kv_item *item_at(struct kv_items *items, __u32 index)
 	return (struct kv_item *)(items->memory + (size_t)index * items->item_bytes);
 }
 
-static void list_remove(struct kv_items *items, __u32 index)
+static void use_remove(struct kv_items *items, __u32 index)
 {
 	const struct kv_place *place = &items->places[index];
 
@@ -87,7 +87,7 @@ static void list_remove(struct kv_items *items, __u32 index)
 		place->newer;
 }
 
-static void list_add(struct kv_items *items, __u32 index)
+static void use_add(struct kv_items *items, __u32 index)
 {
 	struct kv_place *place = &items->places[index];
 
@@ -117,8 +117,8 @@ struct kv_item *kv_items_find(struct kv_items *items, const char *key, size_t le
 
 	if (index == NO_ITEM)
 		return NULL;
-	list_remove(items, index);
-	list_add(items, index);
+	use_remove(items, index);
+	use_add(items, index);
 	return item_at(items, index);
 }
 
@@ -139,7 +139,7 @@ static __u32 free_place(struct kv_items *items)
 	if (items->used < items->count)
 		return items->used++;
 	index = items->oldest;
-	list_remove(items, index);
+	use_remove(items, index);
 	unchain(items, index);
 	items->replaced++;
 	return index;
@@ -156,7 +156,7 @@ struct kv_item *kv_items_take(struct kv_items *items, const char *key, size_t le
 	items->places[index].hash = hash;
 	items->places[index].chain = items->buckets[hash & items->mask];
 	items->buckets[hash & items->mask] = index;
-	list_add(items, index);
+	use_add(items, index);
 	item = item_at(items, index);
 	item->key_bytes = (__u8)length;
 	memcpy(item->key, key, length);

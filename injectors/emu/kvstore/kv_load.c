@@ -130,7 +130,7 @@ static __u64 await_begin(struct kv_start *start)
 	return begin;
 }
 
-static void count_hit(struct kv_client *client, __u64 passed, bool shifted)
+static void client_hit(struct kv_client *client, __u64 passed, bool shifted)
 {
 	__u64 window = passed / KVSTORE_WINDOW_NS;
 
@@ -169,7 +169,7 @@ static int client_request(struct kv_client *client, __u64 begin_ns, __u64 now_ns
 	client->gets += result < 2;
 	client->gets_shifted += result < 2 && shifted;
 	if (result == 1)
-		count_hit(client, end - begin_ns, shifted);
+		client_hit(client, end - begin_ns, shifted);
 	return result ? 0 : client_set(client, key);
 }
 

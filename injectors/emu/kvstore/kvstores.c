@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "injectors/emu/kvstore/kvstores.h"
+#include "injectors/emu/kvstores.h"
 
 #include <errno.h>
 #include <stdio.h>

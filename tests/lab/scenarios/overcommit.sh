@@ -4,7 +4,7 @@
 #
 # sample: 6.12
 # memory: 1024
-# modules: tun
+# modules: tun sch_tbf
 
 groups() { ls -d /sys/fs/cgroup/faultline-* 2>/dev/null; }
 in_group() { [ -n "$(groups)" ] && [ "$(wc -l <"$(groups)/cgroup.procs")" -ge 1 ] && [ "$(cat "$(groups)/memory.max")" != max ]; }
@@ -37,6 +37,7 @@ guest() {
 	mkdir -p "$results" /run/faultline
 	chmod 700 /run/faultline
 	load tun
+	load sch_tbf
 	job demand 1s
 	if ! grep -qw memory /sys/fs/cgroup/cgroup.subtree_control; then
 		faultline-inject run overcommit.ini >/dev/null 2>"$results/without"
@@ -61,7 +62,7 @@ guest() {
 	for victim in machine guardian both; do
 		faultline-inject run overcommit.ini >/dev/null 2>&1 &
 		guardian=$!
-		wait_for 60 in_group
+		wait_for 60 in_group || { not_ok "in a cgroup before $victim is killed"; break; }
 		machine=$(grep -v "^$guardian\$" "$(groups)/cgroup.procs" | head -n 1)
 		case $victim in
 		machine) kill -KILL "$machine" ;;
@@ -84,7 +85,7 @@ host() {
 	equal "both stores served, and every get hit" "$(cell_of instances demand.csv) $(cell_of hit_rate demand.csv)" "2 1"
 	check_that "pages went and came back" test "$(cell_of reclaimed demand.csv)" -gt 100 -a "$(cell_of major demand.csv)" -gt 100
 	check_that "memory.max is the limit and the machine's own: $(cat max)" test "$(cat max)" -ge 16777216 -a "$(cat max)" -le 268435456
-	check_that "the guests stayed below it" test "$(cell_of present_most demand.csv)" -le 18874368
+	check_that "the guests stayed below it" test "$(cell_of present_most_bytes demand.csv)" -le 18874368
 	equal "one store could pin" "$(cell_of instances pin.csv) $(cell_of instances_refused pin.csv)" "1 1"
 	equal "nothing broken" "$(cell_of violations demand.csv) $(cell_of mismatches demand.csv) $(cell_of errors demand.csv)" "0 0 0"
 }

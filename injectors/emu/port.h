@@ -39,7 +39,8 @@ struct port_config {
 	struct service *service;
 	struct inject_table *injections; /* may be NULL */
 	struct access_log *access_log;	 /* may be NULL */
-	_Atomic unsigned char *touched;	 /* a byte a page of `memory`, set by each DMA; may be NULL */
+	_Atomic unsigned char
+		*touched; /* a byte a page of `memory`, set by each DMA; may be NULL */
 };
 
 int port_create(struct port **port, const struct port_config *config);

@@ -158,21 +158,34 @@ static void reclaim_pass(struct memory_limit *limit)
 	}
 }
 
+/* Where too little could go, all being pinned or in use, the next pass is not worth more than a quarter of a CPU. */
+static __u64 next_pass(const struct memory_limit *limit, __u64 began_ns)
+{
+	__u64 now = monotonic_ns(), rest = 3 * (now - began_ns);
+
+	if (atomic_load(&limit->used) <= limit->wake_pages)
+		return now + LOOK_NS;
+	return now + (rest > NSEC_PER_MSEC ? rest : NSEC_PER_MSEC);
+}
+
 static void *limit_main(void *argument)
 {
 	struct memory_limit *limit = argument;
-	__u64 next;
+	__u64 began, next;
+	bool short_of;
 
 	while (!limit_stopping(limit)) {
+		began = monotonic_ns();
 		reclaim_pass(limit);
 		tell_room(limit);
-		next = monotonic_ns() + LOOK_NS;
+		next = next_pass(limit, began);
+		short_of = atomic_load(&limit->used) > limit->wake_pages;
 		pthread_mutex_lock(&limit->lock);
-		if (!limit->stop && atomic_load(&limit->used) <= limit->wake_pages)
-			monotonic_cond_wait_until(&limit->wake, &limit->lock, next);
-		else if (!limit->stop) /* nothing more could go: not again at once */
-			monotonic_cond_wait_until(&limit->wake, &limit->lock,
-						  monotonic_ns() + NSEC_PER_MSEC);
+		/* Who waits for room wakes it, but not before it has rested. */
+		do {
+			if (!limit->stop)
+				monotonic_cond_wait_until(&limit->wake, &limit->lock, next);
+		} while (short_of && !limit->stop && monotonic_ns() < next);
 		pthread_mutex_unlock(&limit->lock);
 	}
 	return NULL;

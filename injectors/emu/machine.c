@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "injectors/emu/ranks/ranks_driver.h"
+#include "injectors/emu/kvstores.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
@@ -99,11 +100,15 @@ int machine_start(struct machine *machine)
 	if (!error)
 		error = machine_announce(machine);
 	machine->started = true;
+	if (!error)
+		error = memory_limit_start(machine->limit);
 	for (__u32 i = 0; i < machine->config.device_count && !error; i++)
 		error = machine_build_driver(machine, i);
 	for (__u32 i = 0; i < machine->config.device_count && !error; i++)
 		if (machine->devices[i].driver)
 			error = driver_of(&machine->devices[i])->start(machine->devices[i].driver);
+	if (!error)
+		error = kvstores_start(&machine->kvstores, machine);
 	if (!error)
 		error = reclaimer_start(&machine->reclaimer, machine);
 	if (error)
@@ -156,6 +161,14 @@ int machine_wait(struct machine *machine, __u64 timeout_ns, const volatile sig_a
 		if (!driver_of(device)->wait(device->driver, WAIT_PIECE_NS))
 			done++;
 	}
+	while (kvstores_wait(machine->kvstores, WAIT_PIECE_NS)) {
+		if (*stop)
+			return -EINTR;
+		if (monotonic_ns() - start >= timeout_ns)
+			return failed(-ETIMEDOUT,
+				      "the clients of stores are not done after %llu ms",
+				      timeout_ns / NSEC_PER_MSEC);
+	}
 	return 0;
 }
 
@@ -172,6 +185,8 @@ void machine_stop(struct machine *machine)
 		return;
 	inject_stop(machine->injections);
 	reclaimer_stop(machine->reclaimer);
+	kvstores_stop(machine->kvstores);
+	memory_limit_stop(machine->limit);
 	for (__u32 i = 0; i < machine->config.device_count; i++)
 		if (machine->devices[i].driver)
 			driver_of(&machine->devices[i])->stop(machine->devices[i].driver);
@@ -296,6 +311,7 @@ void machine_totals(const struct machine *machine, struct machine_totals *totals
 	histogram_init(&totals->lookup_time);
 	service_stats(machine->service, &totals->service);
 	emq_stats(machine->emq, &totals->emq);
+	memory_limit_stats(machine->limit, &totals->limit);
 	totals->upgrades = atomic_load(&machine->upgrades);
 	for (__u32 i = 0; i < machine->config.device_count; i++)
 		machine_add_device(totals, &machine->devices[i]);
@@ -333,6 +349,11 @@ const struct network *machine_network(const struct machine *machine, __u32 devic
 	const struct machine_device *of = &machine->devices[device];
 
 	return of->model && of->config.class->network ? of->config.class->network(of->model) : NULL;
+}
+
+const struct kvstore_result *machine_kvstore(const struct machine *machine, __u32 kvstore)
+{
+	return kvstores_result(machine->kvstores, kvstore);
 }
 
 const struct workload_result *machine_workload(const struct machine *machine, __u32 workload)

@@ -39,6 +39,11 @@ bool pins_skip(struct pins *pins, __u64 page)
 	return true;
 }
 
+bool pins_hold(struct pins *pins, __u64 page)
+{
+	return __atomic_load_n(&pins->counts[page], __ATOMIC_RELAXED);
+}
+
 void pins_stats(const struct pins *pins, struct pins_stats *stats)
 {
 	*stats = (struct pins_stats){
@@ -90,27 +95,37 @@ static int pins_lock(struct pins *pins, const struct tenant *tenant, __u64 bytes
 static int pin_page(struct machine *machine, __u32 device, __u64 page, bool write)
 {
 	const struct tenant *tenant = &machine->tenants[machine->devices[device].config.tenant];
-	int error;
+	int error = 0;
+	bool first;
 
 	page_lock(tenant->evictions, page);
-	error = tenant->pins->counts[page] == UINT16_MAX
-			? failed(-EOVERFLOW, "page 0x%llx of tenant %s is pinned too often",
-				 page << PAGE_BITS, tenant->config.name)
-			: machine_grant(machine, device, page << PAGE_BITS, write);
+	first = !tenant->pins->counts[page];
+	if (tenant->pins->counts[page] == UINT16_MAX)
+		error = failed(-EOVERFLOW, "page 0x%llx of tenant %s is pinned too often",
+			       page << PAGE_BITS, tenant->config.name);
+	else if (first && !memory_limit_pin(machine->limit))
+		error = -ENOSPC; /* machine_pin() makes a sentence of it */
+	else {
+		error = machine_grant(machine, device, page << PAGE_BITS, write);
+		if (error && first)
+			memory_limit_unpin(machine->limit);
+	}
 	if (!error)
 		pins_add(tenant->pins, page);
 	page_unlock(tenant->evictions, page);
 	return error;
 }
 
-static int unpin_page(const struct tenant *tenant, __u64 page)
+static int unpin_page(struct machine *machine, const struct tenant *tenant, __u64 page)
 {
 	bool pinned;
 
 	page_lock(tenant->evictions, page);
 	pinned = tenant->pins->counts[page];
-	if (pinned && !--tenant->pins->counts[page])
+	if (pinned && !--tenant->pins->counts[page]) {
 		atomic_fetch_sub(&tenant->pins->pinned, 1);
+		memory_limit_unpin(machine->limit);
+	}
 	page_unlock(tenant->evictions, page);
 	return pinned ? 0
 		      : failed(-EINVAL, "page 0x%llx of tenant %s is not pinned", page << PAGE_BITS,
@@ -130,6 +145,26 @@ static int page_range(const struct tenant *tenant, __u64 guest_address, __u64 by
 	return 0;
 }
 
+static __u64 unpinned(const struct tenant *tenant, __u64 first, __u64 end)
+{
+	__u64 count = 0;
+
+	for (__u64 page = first; page < end; page++)
+		count += !pins_hold(tenant->pins, page);
+	return count;
+}
+
+/* With all of it given back, so that the numbers are those that it was refused for. */
+static int beyond_limit(const struct machine *machine, const struct tenant *tenant, __u64 pages)
+{
+	return failed(
+		-ENOMEM,
+		"tenant %s would pin %llu KiB, and %llu KiB are left of what memory_limit=%llu "
+		"KiB lets all pin",
+		tenant->config.name, pages << PAGE_BITS >> 10,
+		memory_limit_left(machine->limit) >> 10, machine->config.memory_limit >> 10);
+}
+
 int machine_pin(struct machine *machine, __u32 device, __u64 guest_address, __u64 bytes, bool write)
 {
 	const struct machine_device *pinning = &machine->devices[device];
@@ -141,13 +176,19 @@ int machine_pin(struct machine *machine, __u32 device, __u64 guest_address, __u6
 		error = pins_lock(tenant->pins, tenant, (end - first) << PAGE_BITS);
 	if (error)
 		return error;
+	/* What cannot fit is not even brought in; what others pin meanwhile is seen page by page. */
+	if (machine->limit &&
+	    unpinned(tenant, first, end) << PAGE_BITS > memory_limit_left(machine->limit)) {
+		atomic_fetch_sub(&tenant->pins->locked, (end - first) << PAGE_BITS);
+		return beyond_limit(machine, tenant, end - first);
+	}
 	for (page = first; !error && page < end; page++)
 		error = pin_page(machine, device, page, write);
 	if (error) {
 		for (page--; page > first; page--)
-			(void)unpin_page(tenant, page - 1);
+			(void)unpin_page(machine, tenant, page - 1);
 		atomic_fetch_sub(&tenant->pins->locked, (end - first) << PAGE_BITS);
-		return error;
+		return error == -ENOSPC ? beyond_limit(machine, tenant, end - first) : error;
 	}
 	/* Nobody takes them back now. */
 	lookup_map_ahead(pinning->lookup, (first << PAGE_BITS) + pinning->iova_offset,
@@ -162,7 +203,7 @@ int machine_unpin(struct machine *machine, __u32 device, __u64 guest_address, __
 	int error = page_range(tenant, guest_address, bytes, &first, &end);
 
 	for (__u64 page = first; !error && page < end; page++) {
-		error = unpin_page(tenant, page);
+		error = unpin_page(machine, tenant, page);
 		if (!error)
 			atomic_fetch_sub(&tenant->pins->locked, PAGE_BYTES);
 	}

@@ -3,6 +3,8 @@
  * Guest pages that a device keeps: the host pins them while a device may use them without asking, as VFIO does
  * with all of a guest's memory and NPF's baseline with its rings and buffers. A page may be pinned by many.
  *
+ * With [machine] memory_limit what all tenants pin is limited (memory_limit.h), and -ENOMEM with both numbers beyond.
+ *
  * An eviction and the reclaimer pass over a pinned page and count it. Both a pin and an eviction hold the
  * page's eviction lock from their first look to their last step: none comes in between the other's.
  *
@@ -39,6 +41,8 @@ int pins_create(struct pins **pins, __u64 pages, __u64 limit);
 void pins_destroy(struct pins *pins);
 /* With the page's eviction lock. If it is pinned, the eviction that asks is counted as skipped. */
 bool pins_skip(struct pins *pins, __u64 page);
+/* Whether it is pinned just now, without the lock: for who looks for pages that may go. */
+bool pins_hold(struct pins *pins, __u64 page);
 
 struct pins_stats {
 	__u64 pinned;  /* pages now */

@@ -225,6 +225,17 @@ static void print_traffic(FILE *file, const struct machine_config *machine,
 	fputc('\n', file);
 }
 
+static void print_kvstore(FILE *file, const struct machine_config *machine,
+			  const struct kvstore_config *store)
+{
+	const struct device_config *device = &machine->devices[store->device];
+
+	fprintf(file, "  %s/%s: store %s, %llu items of %u bytes, %s, %u clients\n",
+		printable_of(machine->tenants[device->tenant].name).text,
+		printable_of(device->name).text, printable_of(store->name).text, store->items,
+		store->item_bytes, store->pin ? "pinned" : "on demand", store->clients);
+}
+
 static void print_planned_program(FILE *file, const struct machine_config *machine,
 				  const struct plan_program *program)
 {
@@ -287,6 +298,11 @@ int campaign_print(const struct campaign *campaign, const struct campaign_option
 		print_given_files(file, machine, &options->consents);
 		for (__u32 k = 0; k < machine->traffic_count; k++)
 			print_traffic(file, machine, &machine->traffics[k]);
+		if (machine->memory_limit)
+			fprintf(file, "  memory_limit %llu MiB for all tenants\n",
+				machine->memory_limit >> 20);
+		for (__u32 k = 0; k < machine->kvstore_count; k++)
+			print_kvstore(file, machine, &machine->kvstores[k]);
 		for (__u32 k = 0; k < point.plan.program_count; k++)
 			print_planned_program(file, machine, &point.plan.programs[k]);
 		for (__u32 k = 0; k < point.plan.injection_count; k++)

@@ -30,6 +30,7 @@ static const struct section_array arrays[] = {
 	ARRAY("workload", workloads, workload_count, job_workload, 256),
 	ARRAY("traffic", traffics, traffic_count, job_traffic, 256),
 	ARRAY("ranks", ranks, ranks_count, job_ranks, 256),
+	ARRAY("kvstore", kvstores, kvstore_count, job_kvstore, 256),
 	ARRAY("program", programs, program_count, job_program, 64),
 	ARRAY("inject", injections, injection_count, job_injection, 64),
 };
@@ -138,6 +139,19 @@ static int check_ranks(const struct job_ranks *ranks)
 	return 0;
 }
 
+static int check_kvstore(const struct job_kvstore *store)
+{
+	const struct kvstore_config *config = &store->config;
+
+	if (config->shift_at_ns >= config->duration_ns)
+		return failed(-EBADMSG, "%s: [kvstore %s] shift_at=: accepted: less than duration=",
+			      store->where, store->name);
+	if (config->item_bytes % 8)
+		return failed(-EBADMSG, "%s: [kvstore %s] item_size=%u: accepted: multiples of 8",
+			      store->where, store->name, config->item_bytes);
+	return 0;
+}
+
 static int check_injection(const struct job_injection *injection)
 {
 	bool uniform = injection->distribution == INJECT_UNIFORM;
@@ -183,6 +197,10 @@ static int check_machine(const struct job_machine *machine)
 {
 	const struct cache_config *iotlb = &machine->config.iotlb;
 
+	if (machine->config.memory_limit && machine->config.memory_limit < MEMORY_LIMIT_LEAST)
+		return failed(-EBADMSG,
+			      "%s: [machine] memory_limit=%llu: accepted: 0 or at least %llu",
+			      machine->where, machine->config.memory_limit, MEMORY_LIMIT_LEAST);
 	if (iotlb->entries && iotlb->ways > iotlb->entries)
 		return failed(-EBADMSG,
 			      "%s: [machine] iotlb_ways=%u: accepted: at most iotlb_entries=%u",
@@ -228,6 +246,8 @@ static int check_values(const struct job *job)
 		err = check_ranks(&job->ranks[i]);
 	for (__u32 i = 0; !err && i < job->program_count; i++)
 		err = job_check_program(&job->programs[i]);
+	for (__u32 i = 0; !err && i < job->kvstore_count; i++)
+		err = check_kvstore(&job->kvstores[i]);
 	for (__u32 i = 0; !err && i < job->injection_count; i++)
 		err = check_injection(&job->injections[i]);
 	for (__u32 i = 0; !err && i < job->device_count; i++)
@@ -269,6 +289,7 @@ void job_free(struct job *job)
 	free(job->workloads);
 	free(job->traffics);
 	free(job->ranks);
+	free(job->kvstores);
 	free(job->programs);
 	free(job->injections);
 	*job = (struct job){0};

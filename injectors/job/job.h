@@ -59,6 +59,13 @@ struct job_ranks {
 	const char *where;
 };
 
+struct job_kvstore {
+	char name[JOB_NAME];
+	char device[JOB_NAME * 2]; /* pattern over devices */
+	struct kvstore_config config;
+	const char *where;
+};
+
 struct job_program {
 	char name[JOB_NAME];
 	char device[JOB_NAME * 2]; /* pattern over devices */
@@ -121,10 +128,11 @@ struct job {
 	struct job_workload *workloads;
 	struct job_traffic *traffics;
 	struct job_ranks *ranks;
+	struct job_kvstore *kvstores;
 	struct job_program *programs;
 	struct job_injection *injections;
 	__u32 tenant_count, device_count, workload_count, traffic_count, program_count;
-	__u32 injection_count, ranks_count;
+	__u32 injection_count, ranks_count, kvstore_count;
 };
 
 /*

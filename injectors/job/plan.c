@@ -366,12 +366,14 @@ int plan_build(struct plan *plan, const struct job *job)
 		err = plan_traffic(&b, &job->traffics[i]);
 	for (__u32 i = 0; !err && i < job->ranks_count; i++)
 		err = plan_ranks(&b, &job->ranks[i]);
+	for (__u32 i = 0; !err && i < job->kvstore_count; i++)
+		err = plan_kvstore(&b, &job->kvstores[i]);
 	for (__u32 i = 0; !err && i < job->program_count; i++)
 		err = plan_program(&b, &job->programs[i]);
 	for (__u32 i = 0; !err && i < job->injection_count; i++)
 		err = expand_injection(&b, &job->injections[i], i + 1);
 	if (!err)
-		err = check_host(&b);
+		err = check_host(&b) ?: plan_check_limit(&b);
 	for (__u32 d = 0; !err && d < b.plan->machine.device_count; d++)
 		err = plan_check_device(&b, d);
 	for (__u32 d = 0; !err && d < b.plan->machine.device_count; d++)
@@ -401,5 +403,6 @@ void plan_free(struct plan *plan)
 	free(plan->machine.workloads);
 	free(plan->machine.traffics);
 	free(plan->machine.ranks);
+	free(plan->machine.kvstores);
 	*plan = (struct plan){0};
 }

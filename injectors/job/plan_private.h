@@ -17,7 +17,7 @@ struct plan_builder {
 	struct plan_origin *tenant_origins;
 	struct plan_origin *device_origins;
 	__u32 *tenant_devices; /* devices of each tenant */
-	size_t device_room, origin_room, workload_room, traffic_room, program_room;
+	size_t device_room, origin_room, workload_room, traffic_room, kvstore_room, program_room;
 	size_t ranks_room;
 };
 
@@ -41,9 +41,13 @@ int plan_check_memlock(const struct plan_builder *b);
 /* Each adds one for every device that its pattern fits. */
 int plan_workload(struct plan_builder *b, const struct job_workload *workload);
 int plan_traffic(struct plan_builder *b, const struct job_traffic *traffic);
+int plan_kvstore(struct plan_builder *b, const struct job_kvstore *store);
 int plan_program(struct plan_builder *b, const struct job_program *program);
 /* One for every device that its pattern fits and the peer of that. */
 int plan_ranks(struct plan_builder *b, const struct job_ranks *ranks);
+
+/* Whether the host can be what memory_limit asks for. */
+int plan_check_limit(const struct plan_builder *b);
 
 /* Whether somebody makes the frames of a device that has some. */
 int plan_check_frames(const struct plan_builder *b, __u32 device);

@@ -76,6 +76,42 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 				 "evictions that passed over a page, as a device keeps it"},
 	[RESULT_PINNED] = {"pinned", NULL, NULL, COLUMN_COUNT, 8, true,
 			   "pages that devices kept at once at most; evictions pass over them"},
+	[RESULT_LIMITED] = {"memory_limited", NULL, "bytes", COLUMN_COUNT, 14, true,
+			    "memory_limit: what all tenants have of the host together"},
+	[RESULT_IN_GROUP] =
+		{"in_cgroup", NULL, NULL, COLUMN_COUNT, 9, true,
+		 "1: a memory cgroup of its own holds the machine to it; 0: its reclaimer "
+		 "alone does, over the guests' frames"},
+	[RESULT_PRESENT] = {"present", NULL, "bytes", COLUMN_COUNT, 11, true,
+			    "of it, what the guests held at the end, by the kernel's own count"},
+	[RESULT_PRESENT_MOST] = {"present_most", NULL, "bytes", COLUMN_COUNT, 12, true,
+				 "and at most, at any look of the reclaimer's"},
+	[RESULT_RECLAIMED] = {"reclaimed", NULL, NULL, COLUMN_COUNT, 9, true,
+			      "pages that it evicted to storage"},
+	[RESULT_ROOM_WAITS] = {"room_waits", NULL, NULL, COLUMN_COUNT, 10, true,
+			       "pages that had to wait for others to leave before they came"},
+	[RESULT_INSTANCES] = {"instances", NULL, NULL, COLUMN_COUNT, 9, true,
+			      "[kvstore]s that started"},
+	[RESULT_INSTANCES_REFUSED] = {"instances_refused", NULL, NULL, COLUMN_COUNT, 17, true,
+				      "and those that did not: what they would pin did not fit"},
+	[RESULT_HITS] = {"hits", NULL, NULL, COLUMN_COUNT, 9, true,
+			 "gets that found their key; one whose item is in storage is slow, but no "
+			 "miss"},
+	[RESULT_HIT_RATE] = {"hit_rate", NULL, NULL, COLUMN_REAL, 8, true, "of all gets, 0 to 1"},
+	[RESULT_WORST_HIT_RATE] =
+		{"worst_hit_rate", NULL, NULL, COLUMN_REAL, 14, true,
+		 "the same before and after the shift of the working sets, of the store and the side "
+		 "of it that had it worst"},
+	[RESULT_HITS_PER_S] = {"hits_per_s", NULL, NULL, COLUMN_REAL, 10, true,
+			       "hits per second of all stores together"},
+	[RESULT_WORST_SHARE] =
+		{"worst_share", NULL, NULL, COLUMN_REAL, 11, true,
+		 "hits after the shift of the store that had fewest over those of the "
+		 "one that had most"},
+	[RESULT_TRANSITION] =
+		{"transition", NULL, "ns", COLUMN_DURATION, 10, true,
+		 "from the shift to the first 100 ms in which all stores together have 80% of the hits that "
+		 "they have in the last quarter of the run"},
 	[RESULT_FIRED] = {"fired", NULL, NULL, COLUMN_COUNT, 9, true,
 			  "times that a delay, a lost or failed response, an overflow, a "
 			  "duplicate or the loss of a frame was injected"},

@@ -56,6 +56,20 @@ enum result_column {
 	RESULT_EVICT_MISSED,
 	RESULT_EVICT_PINNED,
 	RESULT_PINNED,
+	RESULT_LIMITED,	 /* memory_limit: bytes */
+	RESULT_IN_GROUP, /* 1: by a memory cgroup, 0: by the machine's reclaimer alone */
+	RESULT_PRESENT,
+	RESULT_PRESENT_MOST,
+	RESULT_RECLAIMED,
+	RESULT_ROOM_WAITS,
+	RESULT_INSTANCES, /* of stores */
+	RESULT_INSTANCES_REFUSED,
+	RESULT_HITS,
+	RESULT_HIT_RATE,
+	RESULT_WORST_HIT_RATE,
+	RESULT_HITS_PER_S,
+	RESULT_WORST_SHARE,
+	RESULT_TRANSITION,
 	RESULT_FIRED,	/* how often delay, lost response, ... acted */
 	RESULT_BLOCKED, /* share of queue time in which a fault was open, 0 to 1 */
 	RESULT_OFF_TENANT,

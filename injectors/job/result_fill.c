@@ -134,8 +134,10 @@ int result_fill(struct result *result, const struct result_input *input)
 	result_fill_frames(result, input);
 	result_fill_ranks(result, input);
 	result_fill_programs(result, input);
+	result_fill_kvstores(result, input);
 	machine_totals(input->machine, totals);
 	fill_round_trip(result, &totals->round_trip);
+	result_fill_limit(result, &totals->limit);
 	v[RESULT_FAULTS] = (double)totals->faults;
 	v[RESULT_GROUPS] = (double)totals->groups;
 	v[RESULT_MAJOR] = (double)(totals->memory.page_in_file + totals->memory.page_in_swap);

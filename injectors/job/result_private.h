@@ -21,5 +21,7 @@ void result_fill_latency(struct result *result, const struct histogram *latency)
 void result_fill_frames(struct result *result, const struct result_input *input);
 void result_fill_ranks(struct result *result, const struct result_input *input);
 void result_fill_programs(struct result *result, const struct result_input *input);
+void result_fill_kvstores(struct result *result, const struct result_input *input);
+void result_fill_limit(struct result *result, const struct memory_limit_stats *limit);
 
 #endif

@@ -21,6 +21,7 @@ struct rig_config {
 	__u64 reenable_ns;
 	enum lookup_kind lookup;
 	enum scheduler_kind scheduler;
+	__u64 memory_limit;    /* 0: none; its reclaimer is not started */
 	const cpu_set_t *cpus; /* of every tenant */
 };
 

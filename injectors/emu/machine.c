@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "injectors/emu/ranks/ranks_driver.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
@@ -39,6 +40,7 @@ static int start_device(struct machine *machine, __u32 index)
 		.name = device->config.name,
 		.traffic = machine_traffic(machine, index),
 		.frames = &device->frames,
+		.rdma = &device->rdma,
 	};
 	int error = device->config.class->start(&device->model, device->port, &setup);
 
@@ -231,6 +233,7 @@ static void machine_add_pins(struct machine_totals *totals, const struct pins *p
 	totals->pinned += stats.pinned;
 	totals->pinned_most += stats.most;
 	totals->pinned_skipped += stats.skipped;
+	totals->pins_refused += stats.refused;
 }
 
 static void add_memory(struct guest_memory_stats *sum, const struct guest_memory *memory)
@@ -292,6 +295,22 @@ const struct frame_totals *machine_frames(const struct machine *machine, __u32 d
 	return of->config.class->has_frames ? &of->frames : NULL;
 }
 
+const struct rdma_totals *machine_rdma(const struct machine *machine, __u32 device)
+{
+	const struct machine_device *of = &machine->devices[device];
+
+	return of->config.class->has_packets ? &of->rdma : NULL;
+}
+
+void machine_mapped(const struct machine *machine, __u32 device, __u64 *now, __u64 *most)
+{
+	struct iommu_domain_stats stats;
+
+	iommu_domain_stats(machine->devices[device].domain, &stats);
+	*now = stats.mapped;
+	*most = stats.mapped_most;
+}
+
 const struct network *machine_network(const struct machine *machine, __u32 device)
 {
 	const struct machine_device *of = &machine->devices[device];
@@ -302,4 +321,13 @@ const struct network *machine_network(const struct machine *machine, __u32 devic
 const struct workload_result *machine_workload(const struct machine *machine, __u32 workload)
 {
 	return workload_result(machine->devices[machine->config.workloads[workload].device].driver);
+}
+
+const char *machine_ranks(const struct machine *machine, __u32 index, struct ranks_result *sum)
+{
+	const struct ranks_config *ranks = &machine->config.ranks[index];
+
+	ranks_driver_result(machine->devices[ranks->device].driver, sum);
+	ranks_driver_result(machine->devices[ranks->peer].driver, sum);
+	return ranks_driver_error(machine->devices[ranks->device].driver);
 }

@@ -96,9 +96,11 @@ static int copy_config(struct machine *machine, const struct machine_config *con
 					     sizeof(*copy->workloads));
 	copy->traffics = machine_copy_array(config->traffics, config->traffic_count,
 					    sizeof(*copy->traffics));
+	copy->ranks =
+		machine_copy_array(config->ranks, config->ranks_count, sizeof(*copy->ranks));
 	machine->tenants = calloc(config->tenant_count, sizeof(*machine->tenants));
 	machine->devices = calloc(config->device_count, sizeof(*machine->devices));
-	if (!copy->tenants || !copy->devices || !copy->workloads || !copy->traffics ||
+	if (!copy->tenants || !copy->devices || !copy->workloads || !copy->traffics || !copy->ranks ||
 	    !machine->tenants || !machine->devices)
 		return failed(-ENOMEM, "no memory for a machine of %u devices",
 			      config->device_count);
@@ -127,7 +129,8 @@ static int build_tenant(struct machine *machine, __u32 index)
 	if (!error)
 		error = page_locks_create(&tenant->evictions, tenant->config.memory >> PAGE_BITS);
 	if (!error)
-		error = pins_create(&tenant->pins, tenant->config.memory >> PAGE_BITS);
+		error = pins_create(&tenant->pins, tenant->config.memory >> PAGE_BITS,
+				    tenant->config.memlock);
 	if (!error && machine->config.premap)
 		error = guest_memory_populate(tenant->memory, 0, tenant->config.memory);
 	return error ? failed_in(error, "tenant %s", tenant->config.name) : 0;
@@ -329,6 +332,21 @@ static int build_devices(struct machine *machine)
 	return error;
 }
 
+/* Ranks are spread over two devices, whose drivers know each other. */
+static void find_ranks(const struct machine *machine, __u32 index, struct driver_setup *setup)
+{
+	for (__u32 i = 0; i < machine->config.ranks_count; i++) {
+		const struct ranks_config *ranks = &machine->config.ranks[i];
+
+		if (ranks->device != index && ranks->peer != index)
+			continue;
+		setup->ranks = ranks;
+		setup->peer =
+			machine->devices[ranks->device == index ? ranks->peer : ranks->device]
+				.driver;
+	}
+}
+
 int machine_build_driver(struct machine *machine, __u32 index)
 {
 	struct machine_device *device = &machine->devices[index];
@@ -345,6 +363,7 @@ int machine_build_driver(struct machine *machine, __u32 index)
 		if (machine->config.workloads[i].device == index)
 			setup.workload = &machine->config.workloads[i];
 	setup.traffic = machine_traffic(machine, index);
+	find_ranks(machine, index, &setup);
 	return driver_of(device)->create(&device->driver, &setup);
 }
 
@@ -396,6 +415,7 @@ void machine_dismantle(struct machine *machine)
 	inject_table_destroy(machine->injections);
 	free(machine->devices);
 	free(machine->tenants);
+	free(machine->config.ranks);
 	free(machine->config.traffics);
 	free(machine->config.workloads);
 	free(machine->config.devices);

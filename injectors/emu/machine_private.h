@@ -40,6 +40,7 @@ struct machine_device {
 	__u64 read_only_end;
 	pthread_mutex_t next_lock; /* evictions of what comes next take turns */
 	struct frame_totals frames;
+	struct rdma_totals rdma;
 };
 
 struct machine {

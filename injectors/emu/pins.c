@@ -10,15 +10,18 @@
 
 struct pins {
 	atomic_ullong pinned, most, skipped;
+	__u64 limit; /* bytes, 0: none */
+	atomic_ullong locked, locked_most, refused, refused_locked;
 	__u16 counts[]; /* each under its page's eviction lock */
 };
 
-int pins_create(struct pins **pins, __u64 pages)
+int pins_create(struct pins **pins, __u64 pages, __u64 limit)
 {
 	struct pins *new = calloc(1, sizeof(*new) + pages * sizeof(new->counts[0]));
 
 	if (!new)
 		return failed(-ENOMEM, "no memory for the pins of %llu pages", pages);
+	new->limit = limit;
 	*pins = new;
 	return 0;
 }
@@ -42,18 +45,46 @@ void pins_stats(const struct pins *pins, struct pins_stats *stats)
 		.pinned = atomic_load(&pins->pinned),
 		.most = atomic_load(&pins->most),
 		.skipped = atomic_load(&pins->skipped),
+		.limit = pins->limit,
+		.locked = atomic_load(&pins->locked),
+		.locked_most = atomic_load(&pins->locked_most),
+		.refused = atomic_load(&pins->refused),
+		.refused_locked = atomic_load(&pins->refused_locked),
 	};
+}
+
+static void pins_raise(atomic_ullong *highest, unsigned long long now)
+{
+	unsigned long long most = atomic_load(highest);
+
+	while (now > most && !atomic_compare_exchange_weak(highest, &most, now))
+		;
 }
 
 static void pins_add(struct pins *pins, __u64 page)
 {
-	unsigned long long now, most = atomic_load(&pins->most);
+	if (!pins->counts[page]++)
+		pins_raise(&pins->most, atomic_fetch_add(&pins->pinned, 1) + 1);
+}
 
-	if (pins->counts[page]++)
-		return;
-	now = atomic_fetch_add(&pins->pinned, 1) + 1;
-	while (now > most && !atomic_compare_exchange_weak(&pins->most, &most, now))
-		;
+/* Takes its bytes from the limit beforehand: what is too much is not even brought in. */
+static int pins_lock(struct pins *pins, const struct tenant *tenant, __u64 bytes)
+{
+	unsigned long long locked = atomic_load(&pins->locked);
+
+	do {
+		if (pins->limit && bytes > pins->limit - locked) {
+			atomic_fetch_add(&pins->refused, 1);
+			atomic_store(&pins->refused_locked, locked + bytes);
+			return failed(-ENOMEM,
+				      "%llu KiB to be pinned make %llu KiB of tenant %s; its "
+				      "memlock allows %llu KiB",
+				      bytes >> 10, (locked + bytes) >> 10, tenant->config.name,
+				      pins->limit >> 10);
+		}
+	} while (!atomic_compare_exchange_weak(&pins->locked, &locked, locked + bytes));
+	pins_raise(&pins->locked_most, locked + bytes);
+	return 0;
 }
 
 static int pin_page(struct machine *machine, __u32 device, __u64 page, bool write)
@@ -106,6 +137,8 @@ int machine_pin(struct machine *machine, __u32 device, __u64 guest_address, __u6
 	__u64 first = 0, end = 0, page;
 	int error = page_range(tenant, guest_address, bytes, &first, &end);
 
+	if (!error)
+		error = pins_lock(tenant->pins, tenant, (end - first) << PAGE_BITS);
 	if (error)
 		return error;
 	for (page = first; !error && page < end; page++)
@@ -113,6 +146,7 @@ int machine_pin(struct machine *machine, __u32 device, __u64 guest_address, __u6
 	if (error) {
 		for (page--; page > first; page--)
 			(void)unpin_page(tenant, page - 1);
+		atomic_fetch_sub(&tenant->pins->locked, (end - first) << PAGE_BITS);
 		return error;
 	}
 	/* Nobody takes them back now. */
@@ -127,7 +161,41 @@ int machine_unpin(struct machine *machine, __u32 device, __u64 guest_address, __
 	__u64 first = 0, end = 0;
 	int error = page_range(tenant, guest_address, bytes, &first, &end);
 
-	for (__u64 page = first; !error && page < end; page++)
+	for (__u64 page = first; !error && page < end; page++) {
 		error = unpin_page(tenant, page);
+		if (!error)
+			atomic_fetch_sub(&tenant->pins->locked, PAGE_BYTES);
+	}
+	return error;
+}
+
+static int advise_page(struct machine *machine, __u32 device, __u64 page, bool write)
+{
+	const struct tenant *tenant = &machine->tenants[machine->devices[device].config.tenant];
+	int error;
+
+	page_lock(tenant->evictions, page);
+	error = machine_grant(machine, device, page << PAGE_BITS, write);
+	page_unlock(tenant->evictions, page);
+	return error;
+}
+
+int machine_advise(struct machine *machine, __u32 device, __u64 guest_address, __u64 bytes,
+		   bool write)
+{
+	const struct machine_device *advised = &machine->devices[device];
+	const struct tenant *tenant = &machine->tenants[advised->config.tenant];
+	__u64 first = 0, end = 0, page;
+	int error = page_range(tenant, guest_address, bytes, &first, &end);
+
+	if (error)
+		return error;
+	for (page = first; !error && page < end; page++)
+		error = advise_page(machine, device, page, write);
+	page -= error != 0;
+	/* What has been taken back in the meantime stays absent. */
+	if (page > first)
+		lookup_map_ahead(advised->lookup, (first << PAGE_BITS) + advised->iova_offset,
+				 (page - first) << PAGE_BITS);
 	return error;
 }

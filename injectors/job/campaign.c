@@ -179,6 +179,9 @@ static void print_injection(FILE *file, const struct plan_injection *planned)
 		[INJECTION_OVERFLOW] = "overflow",
 		[INJECTION_DUPLICATE] = "duplicate",
 		[INJECTION_FRAME_LOSS] = "frame_loss",
+		[INJECTION_PACKET_LOSS] = "packet_loss",
+		[INJECTION_PACKET_DUPLICATE] = "packet_duplicate",
+		[INJECTION_NACK_LOST] = "nack_lost",
 	};
 	const struct job_injection *job = planned->job;
 	char start[UNITS_TEXT], length[UNITS_TEXT], delay[UNITS_TEXT];

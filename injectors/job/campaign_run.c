@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Running a campaign: its points one after the other, the table, the verdicts. */
 #include <errno.h>
+#include <math.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -231,12 +232,16 @@ static void say_failed(const struct campaign *campaign, FILE *file)
 {
 	struct concern concern;
 
-	if (find_concern(campaign, RESULT_ERRORS, &concern))
-		fprintf(file, "Failed: %.0f of %.0f I/Os, of %s%s.\n",
-			concern.worst->values[RESULT_ERRORS], concern.worst->values[RESULT_IOS],
-			printable_of(campaign->notes[concern.worst - campaign->results].failing)
-				.text,
-			printable_of(concern.points).text);
+	const struct result_notes *notes;
+
+	if (!find_concern(campaign, RESULT_ERRORS, &concern))
+		return;
+	notes = &campaign->notes[concern.worst - campaign->results];
+	fprintf(file, "Failed: %.0f", concern.worst->values[RESULT_ERRORS]);
+	if (!isnan(concern.worst->values[RESULT_IOS]))
+		fprintf(file, " of %.0f I/Os", concern.worst->values[RESULT_IOS]);
+	fprintf(file, ", of %s%s.\n", printable_of(notes->failing).text,
+		printable_of(concern.points).text);
 }
 
 /* What a program was to tell and did not is missing in the table: why is told once. */

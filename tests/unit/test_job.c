@@ -58,6 +58,22 @@ static void assert_refused(const char *content, const char *sentence)
 #define DISK "[device disk]\n"
 #define LOAD "[workload w]\nduration = 1s\n"
 
+#define PINNING	    "[device net]\nmodel = nic\nrx_policy = pin\nwire = generator\n" FRAMES("net")
+#define PINNING_TOO "[device too]\nmodel = nic\nrx_policy = pin\nwire = generator\n" FRAMES("too")
+#define FRAMES(of)  "[traffic " of "]\ndevice = " of "\ncount = 1\n"
+
+static void a_memlock_that_is_enough_is_taken(void **state)
+{
+	struct built b;
+
+	assert_int_equal(build(&b, "[tenant t]\nmemlock = 1M\n" PINNING PINNING_TOO), 0);
+	assert_int_equal(b.plan.machine.tenants[0].memlock, 1 << 20);
+	release(&b);
+	/* Nobody pins. */
+	assert_int_equal(build(&b, "[tenant t]\nmemlock = 4K\n" DISK LOAD), 0);
+	release(&b);
+}
+
 static void defaults_are_those_of_the_table(void **state)
 {
 	struct built b;
@@ -185,6 +201,12 @@ static void mistakes_name_place_and_what_is_accepted(void **state)
 	assert_refused("[tenant t]\nmemory=2M\n" DISK "[workload w]\ncount=1\nsizes=2M\n",
 		       "accepted: smaller sizes");
 	assert_refused("[tenant t]\nmemory=64G\ncount=1000\n" DISK LOAD, "of this host's");
+	/* 2 rings of 64 descriptors, 64 buffers of 2K each way. */
+	assert_refused("[tenant t]\nmemlock = 128K\n" PINNING, JOB_PATH
+		       ":1: memlock=128K of tenant t: its devices pin 268 KiB as they start, "
+		       "t/net among them");
+	assert_refused("[tenant t]\nmemlock = 512K\ncount = 3\n" PINNING PINNING_TOO,
+		       "memlock=512K of tenant t0: its devices pin 536 KiB");
 	assert_refused("[tenant t]\ncpus = 1000\n" DISK LOAD, "CPU 1000 is not there");
 	assert_refused(LOAD, "has no [device NAME]");
 	assert_refused(DISK, "has no [workload NAME]");
@@ -577,6 +599,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults_are_those_of_the_table),
+		cmocka_unit_test(a_memlock_that_is_enough_is_taken),
 		cmocka_unit_test(one_section_stands_for_many_members),
 		cmocka_unit_test(handlers_run_on_the_cpus_of_every_tenant),
 		cmocka_unit_test(values_of_every_type_arrive),

@@ -6,7 +6,7 @@
  * Packets are told to probes as runs: consecutive ones of a pair, dropped or sent again for one reason and one
  * wait (token). What is told is exact; only how many packets share a run depends on what came in between. A
  * run ends with the next packet of its pair that does not go on where it ended or has another reason or
- * token, with the pair's observe_state(), and with observe_end().
+ * token, and with the pair's observe_state().
  *
  * A wait is from TRANSPORT_PAUSED to TRANSPORT_RESUMED of one token. Observers tie by it what belongs together, on both
  * devices: the NAK and its fault, what was dropped meanwhile, what was sent again. So the events of

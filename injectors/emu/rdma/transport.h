@@ -23,15 +23,6 @@
 #include "injectors/emu/rdma/packets.h"
 #include "injectors/emu/verbs/verbs_layout.h"
 
-/* Where at a queue pair a page can be absent. */
-enum rdma_side {
-	RDMA_INITIATOR_READS,  /* source of a send or write: the initiator reads memory */
-	RDMA_INITIATOR_WRITES, /* target of a read's responses */
-	RDMA_RESPONDER_READS,  /* source of a read's responses */
-	RDMA_RESPONDER_WRITES, /* target of a receive or write */
-	RDMA_SIDES,
-};
-
 /* Bytes of one or several pieces; local pieces by their own keys, a remote one by the packet's. */
 struct rdma_transfer {
 	enum rdma_side side;
@@ -40,27 +31,6 @@ struct rdma_transfer {
 	bool remote;  /* rights REMOTE_READ or REMOTE_WRITE are needed */
 	__u64 offset; /* into the pieces, of the bytes to be moved */
 	__u64 total;  /* bytes of the whole request from piece[0] on: what may be asked for ahead */
-};
-
-/* Why a packet that arrived was not taken. */
-enum rdma_drop {
-	RDMA_DROP_FAULT,      /* the first, whose page was absent */
-	RDMA_DROP_RNR,	      /* came behind it, or no receive, before the sender went back */
-	RDMA_DROP_SEQUENCE,   /* behind a lost one */
-	RDMA_DROP_DUPLICATE,  /* had arrived before */
-	RDMA_DROP_RESPONSE,   /* a read's response whose target is, or was, absent, or one behind */
-	RDMA_DROP_NO_RECEIVE, /* nothing was posted */
-	RDMA_DROP_STATE,      /* the pair is in no state to take it, or nobody would send it */
-	RDMA_DROPS,
-};
-
-/* Why a packet was sent again. */
-enum rdma_resend {
-	RDMA_RESEND_RNR,      /* the receiver was not ready */
-	RDMA_RESEND_SEQUENCE, /* one was lost: a NAK, or what came behind it, says so */
-	RDMA_RESEND_TIMEOUT,
-	RDMA_RESEND_READ, /* a read's response that was asked for again */
-	RDMA_RESENDS,
 };
 
 enum transport_event_kind {

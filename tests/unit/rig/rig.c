@@ -104,11 +104,13 @@ static void build_tenant(struct machine *rig, __u32 index, const struct rig_conf
 
 	snprintf(tenant->config.name, sizeof(tenant->config.name), "tenant%u", index);
 	tenant->config.memory = config->memory;
+	tenant->config.memlock = config->memlock;
 	tenant->physical = memory.physical;
 	must(guest_memory_create(&tenant->memory, &memory), "memory");
 	must(page_locks_create(&tenant->locks, config->memory >> PAGE_BITS), "page locks");
 	must(page_locks_create(&tenant->evictions, config->memory >> PAGE_BITS), "page locks");
-	must(pins_create(&tenant->pins, config->memory >> PAGE_BITS), "pins");
+	must(pins_create(&tenant->pins, config->memory >> PAGE_BITS, tenant->config.memlock),
+	     "pins");
 	tenant->devices = calloc(config->devices, sizeof(*tenant->devices));
 }
 

@@ -34,7 +34,7 @@ static enum verbs_status entry_error(const struct send_entry *entry)
 	return entry->total > VERBS_MESSAGE_MAX ? VERBS_LOC_LEN_ERR : VERBS_SUCCESS;
 }
 
-static bool fetch(struct queue_pair *pair, __u64 now_ns)
+static bool fetch_send(struct queue_pair *pair, __u64 now_ns)
 {
 	struct requester *requester = &pair->requester;
 	struct send_entry *entry = send_entry_at(pair, requester->tail);
@@ -66,7 +66,7 @@ static struct send_entry *current(struct queue_pair *pair, __u64 now_ns)
 	struct send_entry *entry;
 
 	for (;; requester->cursor++) {
-		if (requester->cursor == requester->tail && !fetch(pair, now_ns))
+		if (requester->cursor == requester->tail && !fetch_send(pair, now_ns))
 			return NULL;
 		entry = send_entry_at(pair, requester->cursor);
 		/* An acknowledgement that ends within a read is no good peer's; it has the read. */
@@ -298,8 +298,8 @@ struct send_entry *requester_find(struct queue_pair *pair, __u64 position)
 	return NULL;
 }
 
-static void tell_rewound(struct queue_pair *pair, enum rdma_resend why, __u64 position, __u64 count,
-			 __u64 token, __u64 now_ns)
+static void tell_going_back(struct queue_pair *pair, enum rdma_resend why, __u64 position,
+			    __u64 count, __u64 token, __u64 now_ns)
 {
 	struct transport_event event = {
 		.kind = TRANSPORT_REWOUND,
@@ -337,8 +337,8 @@ void requester_read_again(struct queue_pair *pair, enum rdma_resend why, __u64 t
 
 	if (!requester->reads)
 		return;
-	tell_rewound(pair, why, entry->first + entry->received,
-		     missing_responses(pair, requester->next), token, now_ns);
+	tell_going_back(pair, why, entry->first + entry->received,
+			missing_responses(pair, requester->next), token, now_ns);
 	requester->generation++;
 	requester->again = true;
 	requester->responses_lost = false;
@@ -380,7 +380,8 @@ void requester_go_back(struct queue_pair *pair, enum rdma_resend why, __u64 toke
 	requester->why = why;
 	requester->why_token = token;
 	if (requester->acked < end)
-		tell_rewound(pair, why, requester->acked, packets_behind(pair, end), token, now_ns);
+		tell_going_back(pair, why, requester->acked, packets_behind(pair, end), token,
+				now_ns);
 	/* Reads behind acked are sent again as they come; those before are asked for, unless it is
 	 * known why their responses were not taken, and when they will be asked for. */
 	if (requester->reads && send_entry_at(pair, requester->read)->first >= requester->acked) {

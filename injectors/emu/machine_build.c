@@ -96,12 +96,11 @@ static int copy_config(struct machine *machine, const struct machine_config *con
 					     sizeof(*copy->workloads));
 	copy->traffics = machine_copy_array(config->traffics, config->traffic_count,
 					    sizeof(*copy->traffics));
-	copy->ranks =
-		machine_copy_array(config->ranks, config->ranks_count, sizeof(*copy->ranks));
+	copy->ranks = machine_copy_array(config->ranks, config->ranks_count, sizeof(*copy->ranks));
 	machine->tenants = calloc(config->tenant_count, sizeof(*machine->tenants));
 	machine->devices = calloc(config->device_count, sizeof(*machine->devices));
-	if (!copy->tenants || !copy->devices || !copy->workloads || !copy->traffics || !copy->ranks ||
-	    !machine->tenants || !machine->devices)
+	if (!copy->tenants || !copy->devices || !copy->workloads || !copy->traffics ||
+	    !copy->ranks || !machine->tenants || !machine->devices)
 		return failed(-ENOMEM, "no memory for a machine of %u devices",
 			      config->device_count);
 	return 0;
@@ -341,9 +340,8 @@ static void find_ranks(const struct machine *machine, __u32 index, struct driver
 		if (ranks->device != index && ranks->peer != index)
 			continue;
 		setup->ranks = ranks;
-		setup->peer =
-			machine->devices[ranks->device == index ? ranks->peer : ranks->device]
-				.driver;
+		setup->peer = machine->devices[ranks->device == index ? ranks->peer : ranks->device]
+				      .driver;
 	}
 }
 

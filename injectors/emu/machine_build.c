@@ -354,9 +354,8 @@ static void find_ranks(const struct machine *machine, __u32 index, struct driver
 		if (ranks->device != index && ranks->peer != index)
 			continue;
 		setup->ranks = ranks;
-		setup->peer =
-			machine->devices[ranks->device == index ? ranks->peer : ranks->device]
-				.driver;
+		setup->peer = machine->devices[ranks->device == index ? ranks->peer : ranks->device]
+				      .driver;
 	}
 }
 

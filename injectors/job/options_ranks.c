@@ -47,8 +47,9 @@ static const struct option_row rows[] = {
 	 .meaning = "processes: the even ones on the device, the odd ones on its peer"},
 	{"ranks", "pattern", OPTION_CHOICE, RANKS(config.pattern), .otherwise = "sendrecv",
 	 .choices = rank_pattern_choices,
-	 .meaning = "what they do with each other: as IMB's of that name; beff: rings of both "
-		    "directions, every other one by chance; stream: of each two the even one sends"},
+	 .meaning =
+		 "what they do with each other: as IMB's of that name; beff: rings of both "
+		 "directions, every other one by chance; stream: of each two the even one sends"},
 	{"ranks", "op", OPTION_CHOICE, RANKS(config.op), .otherwise = "send", .choices = rank_ops,
 	 .meaning = "how a message goes: by a send into a posted receive, a write or a read"},
 	{"ranks", "sizes", OPTION_OWN, RANKS(config.sizes), 1, RANKS_SIZE_MAX, "64K",
@@ -57,10 +58,12 @@ static const struct option_row rows[] = {
 	 .meaning = "messages of a stream in flight", .needs = {{"pattern", "stream"}}},
 	{"ranks", "memory", OPTION_CHOICE, RANKS(config.memory), .otherwise = "demand",
 	 .choices = rank_memory_choices,
-	 .meaning = "pin: all buffers, before; cache: a pin-down cache; copy: through pinned bounce "
-		    "buffers; demand: none, the device faults"},
+	 .meaning =
+		 "pin: all buffers, before; cache: a pin-down cache; copy: through pinned bounce "
+		 "buffers; demand: none, the device faults"},
 	{"ranks", "cache_bytes", OPTION_BYTES, RANKS(config.cache_bytes), 4 * KIB, 64 * GIB, "4M",
-	 .meaning = "pinned at most by the ranks of a device together, the least recently used goes",
+	 .meaning =
+		 "pinned at most by the ranks of a device together, the least recently used goes",
 	 .needs = {{"memory", "cache"}}, .multiple = 4 * KIB},
 	{"ranks", "advise", OPTION_CHOICE, RANKS(config.advise), .otherwise = "none",
 	 .choices = rank_advises,

@@ -29,7 +29,8 @@ static const struct option_section sections[] = {
 	{"device", "A device in every tenant that its pattern names.", true},
 	{"workload", "I/O on every device that its pattern names.", true},
 	{"traffic", "Frames that are made up for every device that its pattern names.", true},
-	{"ranks", "Processes that exchange messages over every RDMA device that its pattern names, and its peer.",
+	{"ranks",
+	 "Processes that exchange messages over every RDMA device that its pattern names, and its peer.",
 	 true},
 	{"kvstore",
 	 "A key-value store in the memory of the guest behind every NIC that its pattern names, and its "

@@ -28,8 +28,8 @@ static int takes_no_ranks(const struct plan_builder *b, const struct job_ranks *
 		      device_classes_text(has_ranks, " or ", models, sizeof(models)));
 }
 
-static int check_memory(const struct plan_builder *b, const struct job_ranks *ranks,
-			const struct ranks_config *config, __u32 device)
+static int check_rank_memory(const struct plan_builder *b, const struct job_ranks *ranks,
+			     const struct ranks_config *config, __u32 device)
 {
 	const struct device_config *on = &b->plan->machine.devices[device];
 	__u64 share = plan_device_share(b, on);
@@ -60,12 +60,12 @@ static int check_queues(const struct plan_builder *b, const struct job_ranks *ra
 
 	ranks_plan(config, device == config->peer, plan_device_share(b, on), &layout);
 	if (layout.pairs > settings->queue_pairs)
-		return failed(-EBADMSG,
-			      "%s: [ranks %s] takes %u queue pairs of %s, which has queue_pairs=%u; "
-			      "accepted: more of these, or fewer ranks",
-			      ranks->where, ranks->name, layout.pairs,
-			      plan_device_name(b, device, full, sizeof(full)),
-			      settings->queue_pairs);
+		return failed(
+			-EBADMSG,
+			"%s: [ranks %s] takes %u queue pairs of %s, which has queue_pairs=%u; "
+			"accepted: more of these, or fewer ranks",
+			ranks->where, ranks->name, layout.pairs,
+			plan_device_name(b, device, full, sizeof(full)), settings->queue_pairs);
 	depth = rank_completions(layout.window, layout.pairs / layout.local / RANK_LANES);
 	if (depth > VERBS_DEPTH_MAX)
 		return failed(-EBADMSG,
@@ -87,7 +87,7 @@ static int check_buffers(const struct plan_builder *b, const struct job_ranks *r
 
 	ranks_plan(config, device == config->peer, plan_device_share(b, on), &layout);
 	least = layout.slots * layout.largest;
-	in_use = layout.local * leases * layout.largest;
+	in_use = (__u64)layout.local * leases * layout.largest;
 	if (config->buffer_bytes && config->buffer_bytes < least)
 		return failed(-EBADMSG,
 			      "%s: [ranks %s] buffer_bytes=%lluK: accepted: at least %lluK, %u "
@@ -110,28 +110,30 @@ static int check_buffers(const struct plan_builder *b, const struct job_ranks *r
 	return 0;
 }
 
-static int check_alone(const struct plan_builder *b, const struct job_ranks *ranks, __u32 device)
+static int check_group_alone(const struct plan_builder *b, const struct job_ranks *ranks,
+			     __u32 device)
 {
 	const struct machine_config *machine = &b->plan->machine;
 	char full[PLAN_DEVICE_NAME];
 
 	for (__u32 i = 0; i < machine->ranks_count; i++)
 		if (machine->ranks[i].device == device || machine->ranks[i].peer == device)
-			return failed(-EBADMSG,
-				      "%s: [ranks %s] and [ranks %s] both are for %s; accepted: one "
-				      "ranks for a device and its peer",
-				      ranks->where, ranks->name, machine->ranks[i].name,
-				      plan_device_name(b, device, full, sizeof(full)));
+			return failed(
+				-EBADMSG,
+				"%s: [ranks %s] and [ranks %s] both are for %s; accepted: one "
+				"ranks for a device and its peer",
+				ranks->where, ranks->name, machine->ranks[i].name,
+				plan_device_name(b, device, full, sizeof(full)));
 	return 0;
 }
 
-static int add_ranks(struct plan_builder *b, const struct job_ranks *ranks, __u32 device)
+static int plan_add_ranks(struct plan_builder *b, const struct job_ranks *ranks, __u32 device)
 {
 	struct machine_config *machine = &b->plan->machine;
 	__u32 index = machine->ranks_count;
 	struct device_config *on = &machine->devices[device];
 	struct ranks_config *config;
-	int err = check_alone(b, ranks, device);
+	int err = check_group_alone(b, ranks, device);
 
 	if (err)
 		return err;
@@ -148,7 +150,7 @@ static int add_ranks(struct plan_builder *b, const struct job_ranks *ranks, __u3
 	for (int end = 0; !err && end < 2; end++) {
 		__u32 at = end ? config->peer : device;
 
-		err = check_buffers(b, ranks, config, at) ?: check_memory(b, ranks, config, at)
+		err = check_buffers(b, ranks, config, at) ?: check_rank_memory(b, ranks, config, at)
 							 ?: check_queues(b, ranks, config, at);
 	}
 	return err;
@@ -173,7 +175,7 @@ int plan_ranks(struct plan_builder *b, const struct job_ranks *ranks)
 		if (!plan_device_fits(b, ranks->device, d) || is_peer_of_own(b, before, d))
 			continue;
 		if (has_ranks(machine->devices[d].class))
-			err = add_ranks(b, ranks, d);
+			err = plan_add_ranks(b, ranks, d);
 		else if (other == machine->device_count)
 			other = d;
 	}
@@ -193,8 +195,7 @@ int plan_check_ranks(const struct plan_builder *b, __u32 device)
 	for (__u32 i = 0; i < machine->ranks_count; i++)
 		if (machine->ranks[i].device == device || machine->ranks[i].peer == device)
 			return 0;
-	return failed(-EBADMSG,
-		      "%s: %s has no [ranks NAME]; accepted: one for it or for its peer",
+	return failed(-EBADMSG, "%s: %s has no [ranks NAME]; accepted: one for it or for its peer",
 		      b->device_origins[device].where,
 		      plan_device_name(b, device, full, sizeof(full)));
 }

@@ -270,7 +270,8 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 				 "and those that it had to register"},
 	[RESULT_COPIED] = {"copied", NULL, "bytes", COLUMN_COUNT, 12, true,
 			   "bytes copied to and from bounce buffers (memory=copy)"},
-	[RESULT_ERRORS] = {"errors", NULL, NULL, COLUMN_COUNT, 6, true, "I/Os and messages that failed"},
+	[RESULT_ERRORS] = {"errors", NULL, NULL, COLUMN_COUNT, 6, true,
+			   "I/Os and messages that failed"},
 	[RESULT_MISMATCHES] =
 		{"mismatches", NULL, NULL, COLUMN_COUNT, 10, true,
 		 "reads that returned other data than was written, and frames that were damaged, "

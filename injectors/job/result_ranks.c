@@ -6,7 +6,7 @@
 #include "bpf/page.h"
 #include "injectors/job/result_private.h"
 
-static void add_ranks(double *v, const struct ranks_result *ranks)
+static void sum_group(double *v, const struct ranks_result *ranks)
 {
 	double seconds = (double)(ranks->end_ns - ranks->start_ns) / 1e9;
 
@@ -36,7 +36,7 @@ static void fill_ranks(struct result *result, const struct result_input *input)
 			*ranks = (struct ranks_result){0};
 			histogram_init(&ranks->latency);
 			error = machine_ranks(input->machine, i, ranks);
-			add_ranks(result->values, ranks);
+			sum_group(result->values, ranks);
 			histogram_merge(latency, &ranks->latency);
 			if (*error && !*input->notes->unread)
 				snprintf(input->notes->failing, sizeof(input->notes->failing),

@@ -393,7 +393,8 @@ static void posted_receives_are_a_ring(void **state)
 			seen += pages[i] == pages[other];
 	assert_int_equal(seen, 0);
 	assert_true(pages[0] + rdma_driver.buffer_bytes(ends.driver[1]) <= SHARE + pages[0]);
-	assert_int_equal(rdma_driver.ring_pages(ends.driver[0], RING_SIDE(RING_RX), pages, 1024), 0);
+	assert_int_equal(rdma_driver.ring_pages(ends.driver[0], RING_SIDE(RING_RX), pages, 1024),
+			 0);
 	close_ends(&ends);
 }
 

@@ -12,8 +12,8 @@
 #include "tests/unit/job_files.h"
 
 #define TENANTS "[tenant vm]\ncount = 2\nmemory = 8M\n"
-#define HCAS                                                             \
-	"[device hca]\nmodel = rdma\ntenant = vm0\npeer = vm1/hcb\n"     \
+#define HCAS                                                         \
+	"[device hca]\nmodel = rdma\ntenant = vm0\npeer = vm1/hcb\n" \
 	"[device hcb]\nmodel = rdma\ntenant = vm1\npeer = vm0/hca\n"
 #define RANKS "[ranks mpi]\noperations = 3\n"
 
@@ -103,7 +103,8 @@ static void what_cannot_be(void **state)
 	refused(TENANTS HCAS RANKS "memory = pinned\n",
 		"memory=pinned: accepted: pin, cache, copy, demand; did you mean pin?");
 	refused(TENANTS HCAS RANKS "op = atomic\n", "op=atomic: accepted: send, write, read");
-	refused(TENANTS HCAS RANKS "sizes = 8M\n", "accepted: up to 8 sizes SIZE[:WEIGHT], each 1 to");
+	refused(TENANTS HCAS RANKS "sizes = 8M\n",
+		"accepted: up to 8 sizes SIZE[:WEIGHT], each 1 to");
 	refused(TENANTS HCAS RANKS "count = 65\n", "accepted: 2 to 64");
 }
 
@@ -128,7 +129,8 @@ static void what_does_not_fit(void **state)
 /* Both numbers, and only where something is pinned that does not fit. */
 static void memlock_for_what_is_pinned(void **state)
 {
-	static const char tenants[] = "[tenant vm]\ncount = 2\nmemory = 8M\nmemlock = 1M\n" HCAS RANKS;
+	static const char tenants[] =
+		"[tenant vm]\ncount = 2\nmemory = 8M\nmemlock = 1M\n" HCAS RANKS;
 	char content[1024];
 	struct ranks_config config;
 	__u32 count;
@@ -149,10 +151,10 @@ static void memlock_for_what_is_pinned(void **state)
 /* link, mtu, prefault and fault_limit are keys of nic, too. */
 static void keys_that_two_models_have(void **state)
 {
-	static const char content[] =
-		TENANTS "[device hca]\nmodel = rdma\ntenant = vm0\npeer = vm1/hcb\nmtu = 1024\n"
-			"link = 1G\nprefault = page\nfault_limit = 8\n"
-			"[device hcb]\nmodel = rdma\ntenant = vm1\npeer = vm0/hca\nmtu = 1024\n" RANKS;
+	static const char content[] = TENANTS
+		"[device hca]\nmodel = rdma\ntenant = vm0\npeer = vm1/hcb\nmtu = 1024\n"
+		"link = 1G\nprefault = page\nfault_limit = 8\n"
+		"[device hcb]\nmodel = rdma\ntenant = vm1\npeer = vm0/hca\nmtu = 1024\n" RANKS;
 	const struct rdma_settings *settings;
 	struct job_text *text;
 	struct plan plan;

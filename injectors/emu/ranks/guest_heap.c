@@ -81,8 +81,8 @@ int guest_heap_take(struct guest_heap *heap, __u64 bytes, __u64 *address)
 		*address = piece->start;
 		return 0;
 	}
-	return failed(-ENOMEM, "a guest wants %llu bytes of its device's share; %llu are left", wanted,
-		      guest_heap_largest(heap));
+	return failed(-ENOMEM, "a guest wants %llu bytes of its device's share; %llu are left",
+		      wanted, guest_heap_largest(heap));
 }
 
 int guest_heap_give(struct guest_heap *heap, __u64 address)

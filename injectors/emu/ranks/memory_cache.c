@@ -32,13 +32,13 @@ static struct pin_entry **pin_bucket(struct pin_cache *cache, __u64 start)
 	return &cache->bucket[(start >> PAGE_BITS) * 0x9e3779b97f4a7c15ull >> 54];
 }
 
-static void unlink_use(struct pin_cache *cache, struct pin_entry *entry)
+static void pin_unlink(struct pin_cache *cache, struct pin_entry *entry)
 {
 	*(entry->newer ? &entry->newer->older : &cache->newest) = entry->older;
 	*(entry->older ? &entry->older->newer : &cache->oldest) = entry->newer;
 }
 
-static void link_newest(struct pin_cache *cache, struct pin_entry *entry)
+static void pin_link_newest(struct pin_cache *cache, struct pin_entry *entry)
 {
 	entry->newer = NULL;
 	entry->older = cache->newest;
@@ -64,14 +64,14 @@ static int drop_pinned(struct rank_memory *memory, struct pin_entry *entry)
 	while (*link != entry)
 		link = &(*link)->next;
 	*link = entry->next;
-	unlink_use(cache, entry);
+	pin_unlink(cache, entry);
 	cache->bytes -= entry->bytes;
 	free(entry);
 	return err;
 }
 
 /* Until `bytes` more fit. What messages use stays. */
-static int make_room(struct rank_memory *memory, __u64 bytes)
+static int pin_make_room(struct rank_memory *memory, __u64 bytes)
 {
 	struct pin_cache *cache = memory->own;
 	struct pin_entry *entry = cache->oldest, *newer;
@@ -96,15 +96,14 @@ static int add_pinned(struct rank_memory *memory, struct pin_entry **entry, __u6
 {
 	struct pin_cache *cache = memory->own;
 	struct pin_entry *new;
-	int err = make_room(memory, bytes);
+	int err = pin_make_room(memory, bytes);
 
 	if (err)
 		return err;
 	new = calloc(1, sizeof(*new));
 	if (!new)
 		return failed(-ENOMEM, "no memory for a pin-down cache");
-	err = verbs_reg_mr(memory->device, &new->region, start, bytes, VERBS_PINNED,
-			   MEMORY_RIGHTS);
+	err = verbs_reg_mr(memory->device, &new->region, start, bytes, VERBS_PINNED, MEMORY_RIGHTS);
 	if (err) {
 		free(new);
 		return err;
@@ -113,7 +112,7 @@ static int add_pinned(struct rank_memory *memory, struct pin_entry **entry, __u6
 	new->bytes = bytes;
 	new->next = *pin_bucket(cache, start);
 	*pin_bucket(cache, start) = new;
-	link_newest(cache, new);
+	pin_link_newest(cache, new);
 	cache->bytes += bytes;
 	*entry = new;
 	return 0;
@@ -147,8 +146,8 @@ static int cache_get(struct rank_memory *memory, struct memory_lease *lease)
 	entry = find_pinned(cache, start, end - start);
 	if (entry) {
 		memory->hits++;
-		unlink_use(cache, entry);
-		link_newest(cache, entry);
+		pin_unlink(cache, entry);
+		pin_link_newest(cache, entry);
 	} else {
 		memory->misses++;
 		err = add_pinned(memory, &entry, start, end - start);
@@ -156,8 +155,7 @@ static int cache_get(struct rank_memory *memory, struct memory_lease *lease)
 	if (!err) {
 		entry->users++;
 		lease->own = entry;
-		lease->sge =
-			memory_piece(&entry->region, start, lease->address, lease->bytes);
+		lease->sge = memory_piece(&entry->region, start, lease->address, lease->bytes);
 	}
 	pthread_mutex_unlock(&memory->lock);
 	return err;

@@ -20,9 +20,9 @@ static int demand_open(struct rank_memory *memory)
 		return err;
 	}
 	memory->own = region;
-	return memory->advise ? verbs_advise_mr(memory->device, region, memory->start,
-						memory->bytes, true)
-			      : 0;
+	return memory->advise
+		       ? verbs_advise_mr(memory->device, region, memory->start, memory->bytes, true)
+		       : 0;
 }
 
 static void demand_close(struct rank_memory *memory)

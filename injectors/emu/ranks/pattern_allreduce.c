@@ -14,7 +14,7 @@ enum { WORK_SUM, WORK_OTHER, WORKS };
 
 static __u32 vector_element(const struct rank *rank, __u32 of, __u64 step, __u64 index)
 {
-	return (__u32)(rank->config->seed + step * 2654435761u + of * 40503u + index * 97u);
+	return (__u32)(rank->config->seed + step * 2654435761u + (__u64)of * 40503u + index * 97u);
 }
 
 static void fill_vector(struct rank *rank, __u64 address, __u64 step, __u64 elements)

@@ -35,20 +35,20 @@ static int beff_begin(struct rank *rank, struct beff *beff, __u64 step, __u64 by
 	int err = 0;
 
 	for (int side = 0; !err && side < 2; side++) {
-		struct rank_part in = {.peer = beff->peer[side],
-				       .address = rank_next_buffer(rank),
-				       .bytes = bytes,
-				       .seed = ranks_group_seed(rank->group, beff->peer[side],
-								rank->index, step)};
+		struct rank_part in = {
+			.peer = beff->peer[side],
+			.address = rank_next_buffer(rank),
+			.bytes = bytes,
+			.seed = ranks_group_seed(rank->group, beff->peer[side], rank->index, step)};
 
 		err = rank_receive(rank, &in, &beff->received[side]);
 	}
 	for (int side = 1; !err && side >= 0; side--) {
-		struct rank_part out = {.peer = beff->peer[side],
-					.address = rank_next_buffer(rank),
-					.bytes = bytes,
-					.seed = ranks_group_seed(rank->group, rank->index,
-								 beff->peer[side], step)};
+		struct rank_part out = {
+			.peer = beff->peer[side],
+			.address = rank_next_buffer(rank),
+			.bytes = bytes,
+			.seed = ranks_group_seed(rank->group, rank->index, beff->peer[side], step)};
 
 		err = rank_send(rank, &out, &beff->sent[side]);
 	}

@@ -23,7 +23,7 @@ struct rank_message {
 	__u64 address, bytes; /* of the program's buffer */
 	__u64 seed;	      /* of its content; 0: the pattern's own affair */
 	__u64 begun_ns;
-	bool work;  /* in the rank's work buffers, which need no lease */
+	bool work;   /* in the rank's work buffers, which need no lease */
 	bool posted; /* atomic: the device may use the buffer; for evictions */
 	struct memory_lease lease;
 };
@@ -53,8 +53,8 @@ struct rank_channel {
 	struct rank_direction out, in;
 	struct rank_control *told; /* grants or offers of the peer, by number modulo the window */
 	__u64 told_count;
-	__u64 finished;	       /* op=read: messages that the peer has been told of */
-	__u32 controls;	       /* small messages each way at once */
+	__u64 finished; /* op=read: messages that the peer has been told of */
+	__u32 controls; /* small messages each way at once */
 	__u64 control_sent, control_done;
 	__u64 control_address; /* of `controls` to send, then as many to receive; guest */
 };
@@ -76,7 +76,7 @@ struct rank {
 	__u64 next_buffer, buffer_slots;
 	struct rank_channel *channel[RANKS_MAX]; /* NULL: it does not talk to that one */
 	__u64 due_ns;				 /* of the step under way */
-	bool running, done; /* done: atomic */
+	bool running, done;			 /* done: atomic */
 	pthread_t thread;
 	struct ranks_result result;
 };

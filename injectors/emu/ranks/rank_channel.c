@@ -18,11 +18,11 @@ enum rank_request {
 	RANK_MESSAGE_CAME,
 };
 
-#define REQUEST_NUMBER_BITS  48
-#define REQUEST_KIND_BITS    8
-#define REQUEST_NUMBER(id)   ((id) & ((1ull << REQUEST_NUMBER_BITS) - 1))
-#define REQUEST_KIND(id)     ((enum rank_request)((id) >> REQUEST_NUMBER_BITS & 0xff))
-#define REQUEST_CHANNEL(id)  ((__u32)((id) >> (REQUEST_NUMBER_BITS + REQUEST_KIND_BITS)))
+#define REQUEST_NUMBER_BITS 48
+#define REQUEST_KIND_BITS   8
+#define REQUEST_NUMBER(id)  ((id) & ((1ull << REQUEST_NUMBER_BITS) - 1))
+#define REQUEST_KIND(id)    ((enum rank_request)((id) >> REQUEST_NUMBER_BITS & 0xff))
+#define REQUEST_CHANNEL(id) ((__u32)((id) >> (REQUEST_NUMBER_BITS + REQUEST_KIND_BITS)))
 
 static __u64 request_id(const struct rank_channel *channel, enum rank_request kind, __u64 number)
 {
@@ -96,8 +96,8 @@ static int send_control(struct rank *rank, struct rank_channel *channel, __u32 k
 /* `bytes` of the program's buffer become usable by the device. */
 static int take_lease(struct rank *rank, struct rank_message *message, __u64 bytes, bool write)
 {
-	message->lease = (struct memory_lease){
-		.address = message->address, .bytes = bytes, .write = write};
+	message->lease =
+		(struct memory_lease){.address = message->address, .bytes = bytes, .write = write};
 	if (message->work) {
 		message->lease.sge =
 			memory_piece(&rank->work, rank->work_address, message->address, bytes);
@@ -131,8 +131,8 @@ static int grant(struct rank *rank, struct rank_channel *channel)
 	bool whole = rank->config->op == RANKS_SEND && rank->config->receive_bytes > message->bytes;
 	struct verbs_receive receive = {.id = request_id(channel, RANK_MESSAGE_CAME, number)};
 	struct rank_control control;
-	int err = take_lease(rank, message,
-			     whole ? rank->config->receive_bytes : message->bytes, true);
+	int err = take_lease(rank, message, whole ? rank->config->receive_bytes : message->bytes,
+			     true);
 
 	if (err)
 		return err;

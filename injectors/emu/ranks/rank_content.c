@@ -30,9 +30,9 @@ bool content_is(const void *what, __u64 bytes, __u64 seed)
 
 	for (; (i + 1) * sizeof(word) <= bytes; i++) {
 		word = content_word(seed, i);
-		if (memcmp(at + i * sizeof(word), &word, sizeof(word)))
+		if (memcmp(at + i * sizeof(word), &word, sizeof(word)) != 0)
 			return false;
 	}
 	word = content_word(seed, i);
-	return !memcmp(at + i * sizeof(word), &word, bytes % sizeof(word));
+	return memcmp(at + i * sizeof(word), &word, bytes % sizeof(word)) == 0;
 }

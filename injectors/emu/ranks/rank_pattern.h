@@ -9,10 +9,10 @@ struct rank_pattern {
 	const char *name;
 	/* Whether the two ever talk; symmetric, a != b. */
 	bool (*talk)(const struct ranks_config *config, __u32 a, __u32 b);
-	bool streams;	/* in teams of two, of which the even one sends, `depth` messages at once */
-	__u32 slots;	/* buffers that a rank has in use at once; of a stream `depth` */
-	__u32 leases;	/* messages at once that may be under way of one rank's buffers; likewise */
-	__u32 work;	/* buffers of its own, each as large as the largest message */
+	bool streams; /* in teams of two, of which the even one sends, `depth` messages at once */
+	__u32 slots;  /* buffers that a rank has in use at once; of a stream `depth` */
+	__u32 leases; /* messages at once that may be under way of one rank's buffers; likewise */
+	__u32 work;   /* buffers of its own, each as large as the largest message */
 	/* One step of a rank; all of a team take each, with the same number and size. */
 	int (*step)(struct rank *rank, __u64 step, __u64 bytes);
 };

@@ -46,10 +46,10 @@ static inline __u32 rank_completions(__u32 window, __u32 channels)
 
 static inline __u64 rank_lane_bytes(__u32 window, enum rank_lane lane)
 {
-	return whole_pages(lane == RANK_CONTROL ? verbs_pair_bytes(rank_controls(window),
-								   rank_controls(window))
-						: verbs_pair_bytes(rank_send_depth(window),
-								   rank_receive_depth(window)));
+	return whole_pages(
+		lane == RANK_CONTROL
+			? verbs_pair_bytes(rank_controls(window), rank_controls(window))
+			: verbs_pair_bytes(rank_send_depth(window), rank_receive_depth(window)));
 }
 
 static inline __u64 rank_small_bytes(__u32 window, __u32 channels)

@@ -12,12 +12,12 @@ static __u32 channel_count(const struct rank *rank)
 	__u32 count = 0;
 
 	for (__u32 peer = 0; peer < rank->config->count; peer++)
-		count += peer != rank->index &&
-			 rank->pattern->talk(rank->config, rank->index, peer);
+		count +=
+			peer != rank->index && rank->pattern->talk(rank->config, rank->index, peer);
 	return count;
 }
 
-static int create_queue(struct rank *rank, __u32 channels)
+static int create_rank_queue(struct rank *rank, __u32 channels)
 {
 	__u32 depth = rank_completions(rank->layout.window, channels);
 	int err = guest_heap_take(rank->memory->heap, verbs_completion_bytes(depth),
@@ -33,8 +33,8 @@ static int create_own_memory(struct rank *rank, __u32 channels)
 {
 	struct rank_memory *memory = rank->memory;
 	__u64 bytes = rank_small_bytes(rank->layout.window, channels);
-	enum verbs_region kind = rank->config->memory == RANKS_MEMORY_demand ? VERBS_DEMAND
-									     : VERBS_PINNED;
+	enum verbs_region kind =
+		rank->config->memory == RANKS_MEMORY_demand ? VERBS_DEMAND : VERBS_PINNED;
 	int err = guest_heap_take(memory->heap, bytes, &rank->small_address);
 
 	if (!err)
@@ -50,7 +50,7 @@ static int create_own_memory(struct rank *rank, __u32 channels)
 	return err;
 }
 
-static int create_pair(struct rank *rank, struct rank_channel *channel, enum rank_lane lane)
+static int create_rank_pair(struct rank *rank, struct rank_channel *channel, enum rank_lane lane)
 {
 	__u32 window = rank->layout.window;
 	bool control = lane == RANK_CONTROL;
@@ -91,25 +91,23 @@ static int create_channel(struct rank *rank, __u32 peer, __u32 place)
 	if (!channel->out.message || !channel->in.message || !channel->told)
 		return failed(-ENOMEM, "no memory for a rank");
 	channel->controls = rank_controls(window);
-	channel->control_address =
-		rank->small_address +
-		2ull * place * channel->controls * sizeof(struct rank_control);
+	channel->control_address = rank->small_address +
+				   2ull * place * channel->controls * sizeof(struct rank_control);
 	for (int lane = 0; !err && lane < RANK_LANES; lane++)
-		err = create_pair(rank, channel, lane);
+		err = create_rank_pair(rank, channel, lane);
 	return err ? err : rank_post_control_receives(rank, channel);
 }
 
 int rank_create(struct rank *rank)
 {
 	__u32 channels = channel_count(rank), place = 0;
-	int err = create_queue(rank, channels);
+	int err = create_rank_queue(rank, channels);
 
 	histogram_init(&rank->result.latency);
 	if (!err)
 		err = create_own_memory(rank, channels);
 	for (__u32 peer = 0; !err && peer < rank->config->count; peer++)
-		if (peer != rank->index &&
-		    rank->pattern->talk(rank->config, rank->index, peer))
+		if (peer != rank->index && rank->pattern->talk(rank->config, rank->index, peer))
 			err = create_channel(rank, peer, place++);
 	return err;
 }

@@ -48,18 +48,18 @@ struct ranks_config {
 	__u64 sizes[RANKS_SIZES]; /* of messages, bytes, 1 to RANKS_SIZE_MAX */
 	__u32 size_weights[RANKS_SIZES];
 	__u32 size_count;
-	__u32 depth;	     /* messages in flight of a stream */
-	bool off_cache;	     /* each message has another buffer, over all of working_set */
-	__u64 buffer_bytes;  /* memory of a rank for these, registered or pinned; 0: as much as there is */
+	__u32 depth;	/* messages in flight of a stream */
+	bool off_cache; /* each message has another buffer, over all of working_set */
+	__u64 buffer_bytes; /* memory of a rank for these, registered or pinned; 0: as much as there is */
 	__u64 working_set;   /* of it, what is used; 0: all */
 	__u64 receive_bytes; /* op=send: what is posted for a message; 0: its size */
 	enum ranks_memory memory;
-	__u64 cache_bytes;  /* memory=cache: registered at most, by the ranks of a device together */
+	__u64 cache_bytes; /* memory=cache: registered at most, by the ranks of a device together */
 	enum ranks_advise advise; /* memory=demand */
-	double rate;	    /* operations per second and rank, 0: as fast as possible */
-	__u64 operations;   /* of a rank, 0: until `duration_ns` */
-	__u64 duration_ns;  /* 0: until `operations` */
-	bool verify;	    /* every byte that arrives is checked */
+	double rate;		  /* operations per second and rank, 0: as fast as possible */
+	__u64 operations;	  /* of a rank, 0: until `duration_ns` */
+	__u64 duration_ns;	  /* 0: until `operations` */
+	bool verify;		  /* every byte that arrives is checked */
 	__u64 seed;
 };
 
@@ -91,7 +91,8 @@ struct ranks_layout {
  * `on_peer`: of the peer. `bytes`: the share; what a buffer_bytes of 0 leaves open is made of it. If the share is too
  * small total is what would be needed at least.
  */
-void ranks_plan(const struct ranks_config *config, bool on_peer, __u64 bytes, struct ranks_layout *layout);
+void ranks_plan(const struct ranks_config *config, bool on_peer, __u64 bytes,
+		struct ranks_layout *layout);
 /* Bytes that are pinned, or registered and pinned, at once at most by ranks of the device. */
 __u64 ranks_pinned(const struct ranks_config *config, const struct ranks_layout *layout);
 

@@ -11,7 +11,7 @@
 
 #define WAIT_STEP_NS (2 * NSEC_PER_MSEC)
 
-static int open_memory(struct ranks_driver *driver, const struct driver_setup *setup)
+static int open_rank_memory(struct ranks_driver *driver, const struct driver_setup *setup)
 {
 	const struct ranks_config *config = setup->ranks;
 	struct rank_memory *memory = &driver->memory;
@@ -33,9 +33,9 @@ static int open_memory(struct ranks_driver *driver, const struct driver_setup *s
 	memory->cache_bytes = config->cache_bytes;
 	memory->largest = driver->layout.largest;
 	memory->bounces = driver->layout.local * leases;
-	memory->advise = config->advise == RANKS_ADVISE_BOTH ||
-			 config->advise ==
-				 (driver->on_peer ? RANKS_ADVISE_PEER : RANKS_ADVISE_DEVICE);
+	memory->advise =
+		config->advise == RANKS_ADVISE_BOTH ||
+		config->advise == (driver->on_peer ? RANKS_ADVISE_PEER : RANKS_ADVISE_DEVICE);
 	return guest_heap_take(memory->heap, memory->bytes, &memory->start);
 }
 
@@ -52,8 +52,8 @@ static void place_rank(struct ranks_driver *driver, __u32 place)
 	rank->memory = &driver->memory;
 	rank->layout = driver->layout;
 	rank->buffers = driver->memory.start + place * driver->layout.buffers;
-	rank->buffer_slots = config->off_cache ? used / driver->layout.largest
-					       : driver->layout.slots;
+	rank->buffer_slots =
+		config->off_cache ? used / driver->layout.largest : driver->layout.slots;
 }
 
 static int create_ranks(struct ranks_driver *driver)
@@ -127,7 +127,7 @@ static int ranks_create(void **argument, const struct driver_setup *setup)
 	}
 	err = peer ? 0 : ranks_group_create(&driver->group, setup->ranks);
 	if (!err)
-		err = open_memory(driver, setup);
+		err = open_rank_memory(driver, setup);
 	if (!err)
 		err = create_ranks(driver);
 	/* The second of the two: now all numbers are known. */

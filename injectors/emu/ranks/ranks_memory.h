@@ -19,13 +19,13 @@ struct rank_memory {
 	struct guest_memory *memory; /* of the tenant, as its CPUs see it */
 	struct guest_heap *heap;     /* of the device's share, for open() and close() alone */
 	const struct memory_mode *mode;
-	__u64 start, bytes;   /* guest addresses of all ranks' buffers */
-	__u64 cache_bytes;    /* memory=cache */
-	__u64 largest;	      /* of a message, whole pages */
-	__u32 bounces;	      /* memory=copy: messages at once at most, 0: none */
-	bool advise;	      /* memory=demand */
-	pthread_mutex_t lock; /* for the mode's own use */
-	void *own;	      /* the mode's */
+	__u64 start, bytes;		       /* guest addresses of all ranks' buffers */
+	__u64 cache_bytes;		       /* memory=cache */
+	__u64 largest;			       /* of a message, whole pages */
+	__u32 bounces;			       /* memory=copy: messages at once at most, 0: none */
+	bool advise;			       /* memory=demand */
+	pthread_mutex_t lock;		       /* for the mode's own use */
+	void *own;			       /* the mode's */
 	__u64 hits, misses, overflows, copied; /* with the lock */
 };
 

@@ -58,7 +58,7 @@ void ranks_plan(const struct ranks_config *config, bool on_peer, __u64 bytes,
 		layout->queues += rank_bytes(config, layout, channels);
 	}
 	if (config->memory == RANKS_MEMORY_copy)
-		layout->bounce = layout->local * leases * layout->largest;
+		layout->bounce = (__u64)layout->local * leases * layout->largest;
 	layout->buffers = config->buffer_bytes ? whole_pages(config->buffer_bytes)
 					       : layout->slots * layout->largest;
 	fixed = RANKS_RESERVED + layout->queues + layout->bounce;
@@ -81,5 +81,6 @@ __u64 ranks_pinned(const struct ranks_config *config, const struct ranks_layout 
 		return queues + config->cache_bytes;
 	if (config->memory == RANKS_MEMORY_copy)
 		return queues + layout->bounce;
-	return queues - layout->local * rank_patterns[config->pattern]->work * layout->largest;
+	return queues -
+	       (__u64)layout->local * rank_patterns[config->pattern]->work * layout->largest;
 }

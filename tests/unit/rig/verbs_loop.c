@@ -238,7 +238,8 @@ int verbs_query_qp(struct verbs_pair *pair, enum verbs_pair_state *state)
 }
 
 /* Where it is, NULL: the key, its right or its bounds do not allow it. */
-static void *loop_cpu(struct verbs_device *device, const struct verbs_sge *piece, unsigned int right)
+static void *loop_cpu(struct verbs_device *device, const struct verbs_sge *piece,
+		      unsigned int right)
 {
 	const struct loop_region *region = &regions[piece->key >> 8];
 

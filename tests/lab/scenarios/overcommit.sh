@@ -79,7 +79,7 @@ guest() {
 		if [ $victim = both ]; then
 			wait_for 30 nobody_in_group
 			equal "the cgroup of a run whose both processes were killed has nobody in it" $? 0
-			faultline-inject recover >"$results/recovered"
+			faultline-inject recover >"$results/recovered" 2>&1
 		fi
 		wait_for 30 no_group
 		equal "no cgroup is left when $victim was killed" $? 0

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +27,6 @@ struct memory_limit {
 	struct machine *machine;
 	struct page_clock *clock;
 	__u64 pages, wake_pages, sleep_pages, pin_pages;
-	__u64 own; /* bytes: the machine's own in its cgroup, beside its guests */
 	int group_current, group_stat; /* of the cgroup; -1: there is none */
 	atomic_ullong used;	       /* pages: the last look, and what came and went since */
 	atomic_ullong pinned, waits, reclaimed, looked_at, present, present_most;
@@ -69,18 +67,36 @@ static __u64 stat_number(const char *text, const char *name)
 	return 0;
 }
 
-/* Charged to the cgroup and not to be had back without us: all but the cache of files. Guest memory is "shmem". */
-static __u64 group_holds(const struct memory_limit *limit)
+static __u64 group_memory(const struct memory_limit *limit, const char *name)
 {
-	__u64 current = group_number(limit->group_current), cache;
 	char text[GROUP_TEXT];
 	ssize_t got = pread(limit->group_stat, text, sizeof(text) - 1, 0);
 
 	if (got <= 0)
-		return current;
+		return 0;
 	text[got] = '\0';
-	cache = stat_number(text, "file") - stat_number(text, "shmem");
-	return current > cache ? current - cache : 0;
+	return stat_number(text, name);
+}
+
+/* Of the machine's own process, bytes: heap and stacks, which are no guest's. */
+static __u64 own_anonymous(void)
+{
+	unsigned long long resident = 0, shared = 0;
+	FILE *file = fopen("/proc/self/statm", "re");
+
+	if (file && fscanf(file, "%*u %llu %llu", &resident, &shared) != 2)
+		resident = shared = 0;
+	if (file)
+		fclose(file);
+	return resident > shared ? (resident - shared) << PAGE_BITS : 0;
+}
+
+/* Of guests and of their programs: guest memory is "shmem". The cache of files is not, which the kernel takes back. */
+static __u64 group_holds(const struct memory_limit *limit)
+{
+	__u64 anonymous = group_memory(limit, "anon"), own = own_anonymous();
+
+	return group_memory(limit, "shmem") + (anonymous > own ? anonymous - own : 0);
 }
 
 /* What counts against the limit, pages, as the kernel has it now. */
@@ -92,9 +108,7 @@ static __u64 look_at_guests(struct memory_limit *limit)
 	if (present > atomic_load(&limit->present_most))
 		atomic_store(&limit->present_most, present);
 	if (limit->group_current >= 0)
-		used = group_holds(limit) - limit->own;
-	if (used > UINT64_MAX / 2) /* it has given some of its own back */
-		used = present;
+		used = group_holds(limit);
 	used = (used + PAGE_BYTES - 1) >> PAGE_BITS;
 	atomic_store(&limit->used, used);
 	return used;
@@ -256,12 +270,12 @@ static int hold_in_group(struct memory_limit *limit)
 	const char *directory = limit->machine->config.memory_group;
 	char path[512], text[32];
 	int file, error = 0, length;
+	__u64 own;
 
 	if (limit->group_current < 0)
 		return 0;
-	limit->own = group_holds(limit) - guests_hold(limit->machine);
-	length = snprintf(text, sizeof(text), "%llu",
-			  (limit->pages << PAGE_BITS) + limit->own + OWN_ROOM);
+	own = group_number(limit->group_current);
+	length = snprintf(text, sizeof(text), "%llu", (limit->pages << PAGE_BITS) + own + OWN_ROOM);
 	snprintf(path, sizeof(path), "%s/memory.max", directory);
 	file = open(path, O_WRONLY | O_CLOEXEC);
 	if (file < 0 || write(file, text, (size_t)length) != length)

@@ -3,7 +3,8 @@
  * A limit on the host memory of all guests together: what overcommitted tenants share (NPF 6.2, table 5 and figure 7).
  *
  * What counts is what the kernel says: the frames that the guests' memory holds, mapped or not; in a memory cgroup
- * (job/memory_group.h) all that is charged to it but the page cache of files, which the kernel takes back itself.
+ * (job/memory_group.h) also what the guests' programs hold, but neither the machine's own heap nor the page cache of
+ * files, which the kernel takes back itself.
  * A thread keeps that below the limit: like the kernel's kswapd it is woken some way below it, and evicts to the
  * pager's file or to swap, in the safe order (machine_private.h), what has not been used for longest
  * (page_clock.h). A guest that takes pages faster than they leave waits for them, a few ms a page at most, as

@@ -137,13 +137,23 @@ void memory_group_leave(struct memory_group *group)
 		rmdir(group->directory);
 }
 
-void memory_group_remove(const struct memory_group *group)
+/* The last threads of a killed process leave it a little after the process is gone. */
+static bool remove_directory(const char *directory)
 {
-	for (int tries = 0; *group->directory && tries < REMOVE_TRIES; tries++) {
-		if (!rmdir(group->directory) || errno != EBUSY)
-			return;
+	for (int tries = 0; tries < REMOVE_TRIES; tries++) {
+		if (!rmdir(directory))
+			return true;
+		if (errno != EBUSY)
+			return false;
 		usleep(REMOVE_PAUSE_US);
 	}
+	return false;
+}
+
+void memory_group_remove(const struct memory_group *group)
+{
+	if (*group->directory)
+		(void)remove_directory(group->directory);
 }
 
 static int remove_stale_below(const char *root)
@@ -155,11 +165,12 @@ static int remove_stale_below(const char *root)
 	while (list && (entry = readdir(list))) {
 		unsigned long long start;
 		unsigned int pid;
+		char path[512];
 		int end = 0;
 
+		snprintf(path, sizeof(path), "%s/%s", root, entry->d_name);
 		if (sscanf(entry->d_name, GROUP_NAME "%n", &pid, &start, &end) == 2 && end &&
-		    !entry->d_name[end] && !process_runs(pid, start) &&
-		    !unlinkat(dirfd(list), entry->d_name, AT_REMOVEDIR))
+		    !entry->d_name[end] && !process_runs(pid, start) && remove_directory(path))
 			removed++;
 	}
 	if (list)

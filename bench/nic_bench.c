@@ -188,7 +188,7 @@ static int nic_run(__u32 policy, __u64 size, __u64 frames, struct sample *sample
 	error = machine_create(&machine, &plan.machine);
 	if (error)
 		return error;
-	error = machine_start(machine);
+	error = machine_start(machine) ?: machine_begin(machine);
 	if (!error) {
 		receiver = find_thread("nic-rx");
 		keep_apart(receiver, find_thread("guest-rx0"));

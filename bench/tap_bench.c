@@ -123,7 +123,7 @@ static int run_nic(enum nic_offload offload, double *rate)
 	error = machine_create(&machine, &config);
 	if (error)
 		return error;
-	error = machine_start(machine);
+	error = machine_start(machine) ?: machine_begin(machine);
 	if (!error)
 		error = run_iperf3(machine_network(machine, 0), NETWORK_GUEST_ADDRESS, rate);
 	machine_stop(machine);

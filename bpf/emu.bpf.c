@@ -243,6 +243,9 @@ static __always_inline __u32 frames_flow(const union arguments *a, __u32 device)
 {
 	struct flow_key key = {.device = device};
 
+	/* What nobody has seen is of no flow. */
+	if (!a->frames.addresses && !a->frames.ports)
+		return 0;
 	if (!a->frames.addresses) {
 		key.ethertype = a->frames.ports;
 		return flow_id_of(&key);
@@ -262,7 +265,7 @@ static __always_inline void fill_frames_fault(struct event *event, const union a
 	struct group_key key = {
 		.device = event->device,
 		.pasid = a->frames.code >> 32,
-		.group = (__u32)a->frames.code >> 8,
+		.group = a->frames.code >> 8 & 0xffff,
 	};
 	const struct group_state *group;
 
@@ -281,6 +284,8 @@ static __always_inline void fill_frames(struct event *event, const union argumen
 	event->length = a->frames.frames;
 	event->value = a->frames.since;
 	event->code = a->frames.code;
+	event->flags = (a->frames.code >> 30 & 1 ? EVENT_PRIV : 0) |
+		       (a->frames.code >> 31 & 1 ? EVENT_LAST : 0);
 	event->tid = frames_flow(a, event->device);
 	fill_frames_fault(event, a);
 }

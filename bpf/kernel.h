@@ -414,6 +414,7 @@ struct inet_connection_sock {
 };
 
 struct tcp_sock {
+	__u32 snd_una, snd_nxt;
 	__u32 snd_cwnd;
 };
 

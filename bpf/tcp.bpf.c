@@ -165,6 +165,25 @@ int BPF_PROG(tcp_state, struct sock *sk, __u8 state)
 	return 0;
 }
 
+/* Also of those that no program has any more, to which no error is reported. */
+SEC("tp_btf/tcp_destroy_sock")
+int BPF_PROG(tcp_closed, const struct sock *sk)
+{
+	struct probe_counter *counter = probe_hit(PROBE_TCP_CLOSED);
+	const struct tcp_sock *tcp = (const void *)sk;
+	__u32 first = BPF_CORE_READ(tcp, snd_una), end = BPF_CORE_READ(tcp, snd_nxt);
+	struct event *event;
+
+	if (!counter || first == end)
+		return 0;
+	event = tcp_event(counter, EVENT_TCP_CLOSED, sk, &sk->__sk_common);
+	if (!event)
+		return 0;
+	event->address = sequence(first, end);
+	event_submit(counter, event);
+	return 0;
+}
+
 /* Also of sockets that have something else to tell, such as when a segment left. */
 SEC("tp_btf/inet_sk_error_report")
 int BPF_PROG(tcp_error, const struct sock *sk)

@@ -44,8 +44,10 @@ struct device_file {
 struct device_check {
 	const char *where; /* "FILE:LINE" of what is checked */
 	const struct device_config *device;
-	__u64 bytes;				/* the device's share of its tenant's memory */
-	const struct workload_config *workload; /* NULL: the device alone */
+	__u64 bytes; /* the device's share of its tenant's memory */
+	/* What drives it, as far as that is asked for here; both NULL: the device alone */
+	const struct workload_config *workload;
+	const struct traffic_config *traffic;
 };
 
 struct device_class {

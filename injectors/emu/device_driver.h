@@ -34,6 +34,8 @@ struct device_driver {
 	/* 0 with *driver NULL: it has nothing to do. Keeps what the setup points to. */
 	int (*create)(void **driver, const struct driver_setup *setup);
 	int (*start)(void *driver);
+	/* Injections are armed: what nobody but the driver itself begins begins now. NULL: it began as it started. */
+	int (*begin)(void *driver);
 	/* 0 once it has done all it was to do, -ETIMEDOUT; timeout 0 asks only. NULL: it never ends by itself, nobody
 	 * waits for it. */
 	int (*wait)(void *driver, __u64 timeout_ns);

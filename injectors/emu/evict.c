@@ -286,7 +286,7 @@ static long evict_random(struct machine *machine, __u32 index, const struct evic
 	__u32 tenant = machine->devices[index].config.tenant, count = order->pages;
 	__u64 start = machine->devices[index].channel->data_address;
 	__u64 pages = buffer_bytes(machine, index) >> PAGE_BITS;
-	struct random random = choice_begin(machine);
+	struct random random = order->seed ? (struct random){order->seed} : choice_begin(machine);
 	__u64 tries = 64 + 16ull * count; /* most may be out already */
 	long evicted = 0;
 

@@ -13,8 +13,9 @@ struct frame_totals {
 	/* in = delivered + held + the sum of lost, but for what was lost before the NIC saw it */
 	__u64 in, delivered, delivered_bytes;
 	__u64 lost[LOSS_REASONS];
-	__u64 held;	 /* still, as it stopped */
-	__u64 held_ever; /* had to wait, each once */
+	__u64 lost_innocent; /* of LOSS_CACHE_FULL: their ring had nothing in the cache */
+	__u64 held;	     /* still, as it stopped */
+	__u64 held_ever;     /* had to wait, each once */
 	__u64 sent, sent_bytes;
 	__u64 sent_lost;  /* of what the guest sends: a fault that could not be resolved */
 	__u64 refused;	  /* by the guest's own network, after they had been delivered */
@@ -24,11 +25,11 @@ struct frame_totals {
 	__u64 begin_ns, end_ns; /* first and last frame that was delivered; 0: none was */
 	__u64 least_bytes;	/* fewest in any whole 100 ms between the two */
 	bool has_least;		/* there was such a window */
-	/* From the first frame until 100 ms with 80% of the median of the last half of all such windows. */
+	/* From the first frame to the first half second with 80% of the best one's bytes (frame_windows.h). */
 	__u64 steady_ns; /* 0: not known */
-	__u64 stalls,
-		stall_max_ns; /* of TCP flows: from a lost frame until all that was lost had come */
-	__u64 pinned;	      /* bytes */
+	/* Of TCP flows: from a lost frame until all that was lost has come or will not, or the end. */
+	__u64 stalls, stall_max_ns;
+	__u64 pinned; /* bytes */
 };
 
 #endif

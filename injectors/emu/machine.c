@@ -109,6 +109,20 @@ int machine_start(struct machine *machine)
 	return error;
 }
 
+int machine_begin(struct machine *machine)
+{
+	int error = 0;
+
+	for (__u32 i = 0; !machine->begun && i < machine->config.device_count && !error; i++) {
+		struct machine_device *device = &machine->devices[i];
+
+		if (device->driver && driver_of(device)->begin)
+			error = driver_of(device)->begin(device->driver);
+	}
+	machine->begun = true;
+	return error;
+}
+
 /* Whether the machine waits for the device's driver: there is one, and it ends by itself. */
 static bool is_waited_for(const struct machine_device *device)
 {
@@ -119,7 +133,10 @@ int machine_wait(struct machine *machine, __u64 timeout_ns, const volatile sig_a
 {
 	__u64 start = monotonic_ns();
 	__u32 done = 0;
+	int error = machine_begin(machine);
 
+	if (error)
+		return error;
 	while (done < machine->config.device_count) {
 		const struct machine_device *device = &machine->devices[done];
 

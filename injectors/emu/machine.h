@@ -86,6 +86,8 @@ struct network;
 int machine_create(struct machine **machine, const struct machine_config *config);
 /* Once in a machine's life. On failure everything that had been started is stopped again. */
 int machine_start(struct machine *machine);
+/* After machine_start(), once injections are armed: frames that are made up begin. machine_wait() does it, too. */
+int machine_begin(struct machine *machine);
 /* 0 when every driver that ends by itself is done; -EINTR once `*stop` is nonzero; -ETIMEDOUT after `timeout_ns`. */
 int machine_wait(struct machine *machine, __u64 timeout_ns, const volatile sig_atomic_t *stop);
 /* Ends every thread, injected delays and waits included; no machine_evict() may be under way. The
@@ -110,6 +112,7 @@ struct evict_order {
 	enum evict_kind kind;
 	__u32 pages;	    /* next, random: how many */
 	unsigned int sides; /* ring: a RING_SIDE() for each */
+	__u64 seed; /* of what is chosen at random; 0: the machine's, unlike the time before */
 };
 struct evict_outcome {
 	__u32 asked;   /* pages aimed at: they were present */

@@ -56,7 +56,7 @@ struct machine {
 	atomic_ullong upgrades;	   /* read-only pages made writable */
 	atomic_ullong next_choice; /* makes the random choices of one eviction unlike the next's */
 	struct reclaimer *reclaimer;
-	bool started, stopped;
+	bool started, begun, stopped;
 };
 
 static inline const struct device_driver *driver_of(const struct machine_device *device)

@@ -22,9 +22,10 @@
  * Arguments of the NIC's probes frames_lost, frames_held and frames_recovered, as struct frames_probe:
  *	0 device, 1 queue
  *	2 addresses	IPv4 source << 32 | destination as numbers (10.0.0.1: 0x0a000001), 0: no IPv4
- *	3 ports		source << 32 | destination << 16 | IP protocol; no IPv4: its EtherType
+ *	3 ports		source << 32 | destination << 16 | IP protocol; no IPv4: its EtherType; 0 with no
+ *			addresses: frames that were lost before anybody saw them
  *	4 sequence, 5 frames, 6 since	the event's address, length and value (bpf/event_kinds.def)
- *	7 code		| (page request group of the fault + 1, 0: none) << 8 | pasid << 32
+ *	7 code		| (page request group of the fault + 1, 0: none) << 8 | FRAMES_* | pasid << 32
  * A run that a fault has cost is told before that fault's resume: its group means it until then.
  * head_advanced: device, queue, descriptors, held back. ring_state: device, queue, side, frames, bytes,
  * held << 32 | posted, lost, interrupts.
@@ -59,6 +60,9 @@ struct fault_probe {
 struct frames_probe {
 	__u64 device, queue, addresses, ports, sequence, frames, since, code;
 };
+
+#define FRAMES_NEEDLESS (1ull << 30) /* lost: had been delivered before */
+#define FRAMES_LAST	(1ull << 31) /* recovered: its flow waits for nothing more */
 
 /* what: lost held recovered */
 #define FRAMES_PROBE(what, p)                                                                      \

@@ -246,6 +246,7 @@ static const char *what_name(unsigned int what)
 		[TRUTH_FRAME_LOST] = "frame_lost",
 		[TRUTH_FRAME_HELD] = "frame_held",
 		[TRUTH_HEAD_ADVANCED] = "head_advanced",
+		[TRUTH_FRAMES_MISSED] = "frames_missed",
 		[TRUTH_RING_STATE] = "ring_state",
 	};
 

@@ -69,6 +69,8 @@ enum truth_what {
 	/* Of a receive ring whose held frames came; value: descriptors that its guest sees more, length:
 	 * those behind them that it does not */
 	TRUTH_HEAD_ADVANCED,
+	/* Lost on the way to a NIC, since this was told last; value: frames; code: enum loss_reason */
+	TRUTH_FRAMES_MISSED,
 	TRUTH_RING_STATE, /* its counters were told; value: frames, length: bytes; code: enum ring_side */
 };
 

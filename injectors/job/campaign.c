@@ -187,7 +187,15 @@ static void print_injection(FILE *file, const struct plan_injection *planned)
 		planned->device_count, planned->device_count == 1 ? "" : "s",
 		units_format_duration(job->start_ns, start),
 		units_format_duration(job->duration_ns, length));
-	if (job->kind == INJECTION_EVICT)
+	if (job->kind == INJECTION_EVICT && job->what == EVICT_RING)
+		fprintf(file, ", %u x all that its rings%s have posted, %g/s", job->burst,
+			job->sides == RING_SIDE(RING_RX)   ? " (rx)"
+			: job->sides == RING_SIDE(RING_TX) ? " (tx)"
+							   : "",
+			job->rate);
+	else if (job->kind == INJECTION_EVICT && job->what == EVICT_ALL)
+		fprintf(file, ", %u x all pages, %g/s", job->burst, job->rate);
+	else if (job->kind == INJECTION_EVICT)
 		fprintf(file, ", %u x %u page%s, %g/s", job->burst, job->pages,
 			job->pages == 1 ? "" : "s", job->rate);
 	if (job->kind == INJECTION_DELAY)

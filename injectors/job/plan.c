@@ -281,7 +281,7 @@ static int plan_check_device(const struct plan_builder *b, __u32 index)
 			      "%s: msi_cpu=%lld is none of the CPUs of the tenant of %s; accepted: "
 			      "one of its `cpus`, or -1",
 			      b->device_origins[index].where, device->msi_cpu, full);
-	return plan_check_class(b, b->device_origins[index].where, device, NULL);
+	return plan_check_class(b, b->device_origins[index].where, device, NULL, NULL);
 }
 
 static int check_cpus(const char *where, const char *type, const char *name, const cpu_set_t *cpus)

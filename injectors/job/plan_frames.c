@@ -54,7 +54,7 @@ static int plan_add_traffic(struct plan_builder *b, const struct job_traffic *tr
 	if (!config->seed)
 		config->seed = machine->seed * 3000017 + index + 1;
 	machine->traffic_count++;
-	return 0;
+	return plan_check_class(b, traffic->where, on, NULL, config);
 }
 
 int plan_traffic(struct plan_builder *b, const struct job_traffic *traffic)

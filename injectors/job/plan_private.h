@@ -29,7 +29,8 @@ int plan_no_device(const struct plan_builder *b, const char *where, const char *
 
 /* What the model itself asks of the device and of who drives it. */
 int plan_check_class(const struct plan_builder *b, const char *where,
-		     const struct device_config *device, const struct workload_config *workload);
+		     const struct device_config *device, const struct workload_config *workload,
+		     const struct traffic_config *traffic);
 
 /* Each adds one for every device that its pattern fits. */
 int plan_workload(struct plan_builder *b, const struct job_workload *workload);

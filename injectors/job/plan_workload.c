@@ -15,12 +15,14 @@ static __u64 device_share(const struct plan_builder *b, const struct device_conf
 
 /* What the model itself asks of the device and of who drives it. */
 int plan_check_class(const struct plan_builder *b, const char *where,
-		     const struct device_config *device, const struct workload_config *workload)
+		     const struct device_config *device, const struct workload_config *workload,
+		     const struct traffic_config *traffic)
 {
 	const struct device_check check = {.where = where,
 					   .device = device,
 					   .bytes = device_share(b, device),
-					   .workload = workload};
+					   .workload = workload,
+					   .traffic = traffic};
 
 	return device->class->check ? device->class->check(&check) : 0;
 }
@@ -56,7 +58,7 @@ static int check_fit(const struct plan_builder *b, const struct job_workload *wo
 	if (data_bytes(b, device, &available))
 		return failed_in(-EBADMSG, "%s: [workload %s] on %s", workload->where,
 				 workload->name, device->name);
-	err = plan_check_class(b, workload->where, device, config);
+	err = plan_check_class(b, workload->where, device, config, NULL);
 	if (err)
 		return err;
 	/* A copy needs room for source and destination. */

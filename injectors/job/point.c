@@ -75,7 +75,7 @@ static int run_injected(const struct plan *plan, struct machine *machine, struct
 
 	if (err)
 		return err;
-	err = programs_begin(programs, machine);
+	err = machine_begin(machine) ?: programs_begin(programs, machine);
 	keep_error(&first, err ? err : wait_for_loads(machine, plan, programs));
 	if (first.error)
 		programs_stop(programs);

@@ -78,6 +78,16 @@ int programs_begin(struct programs *programs, const struct machine *machine)
 	return start_role(programs, machine, PROGRAM_LOAD);
 }
 
+/* A load may end with its server, and be looked at first. */
+static int look_for_failed_servers(struct programs *programs)
+{
+	for (__u32 i = 0; i < programs->count; i++)
+		if (programs->list[i].planned->config.role == PROGRAM_SERVER &&
+		    program_has_failed(programs->list[i].program))
+			return program_wait(programs->list[i].program, 0);
+	return 0;
+}
+
 /* One look at all of them. 0: every load has ended; -ETIMEDOUT: one runs; else one has failed. */
 static int programs_look(struct programs *programs, __u64 wait_ns)
 {
@@ -99,7 +109,7 @@ static int programs_look(struct programs *programs, __u64 wait_ns)
 			if (!err)
 				one->end_ns = monotonic_ns();
 		}
-	return running ? -ETIMEDOUT : 0;
+	return running ? -ETIMEDOUT : look_for_failed_servers(programs);
 }
 
 static int load_too_long(const struct programs *programs, __u64 timeout_ns)
@@ -132,14 +142,21 @@ int programs_wait(struct programs *programs, __u64 timeout_ns, const volatile si
 	return err;
 }
 
-/* Loads first: one that loses its server complains. */
+static void each_of_role(struct programs *programs, enum program_role role,
+			 void (*act)(struct network_program *program))
+{
+	for (__u32 i = 0; i < programs->count; i++)
+		if (programs->list[i].planned->config.role == role && programs->list[i].program)
+			act(programs->list[i].program);
+}
+
+/* Loads first: one that loses its server complains. All of a role have one grace. */
 void programs_stop(struct programs *programs)
 {
-	for (int role = PROGRAM_LOAD; role >= PROGRAM_SERVER; role--)
-		for (__u32 i = 0; i < programs->count; i++)
-			if ((int)programs->list[i].planned->config.role == role &&
-			    programs->list[i].program)
-				program_stop(programs->list[i].program);
+	for (int role = PROGRAM_LOAD; role >= PROGRAM_SERVER; role--) {
+		each_of_role(programs, (enum program_role)role, program_end);
+		each_of_role(programs, (enum program_role)role, program_stop);
+	}
 }
 
 bool programs_outcome(const struct programs *programs, __u32 *index, struct load_outcome *outcome)

@@ -72,6 +72,8 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 		{"evict_missed", NULL, NULL, COLUMN_COUNT, 9, true,
 		 "events that found nothing to evict until the next one was due: the "
 		 "workload was done, or the pages of its next I/Os were gone already"},
+	[RESULT_EVICT_PINNED] = {"evict_pinned", NULL, NULL, COLUMN_COUNT, 12, true,
+				 "evictions that passed over a page, as a device keeps it"},
 	[RESULT_PINNED] = {"pinned", NULL, NULL, COLUMN_COUNT, 8, true,
 			   "pages that devices kept at once at most; evictions pass over them"},
 	[RESULT_FIRED] = {"fired", NULL, NULL, COLUMN_COUNT, 9, true,
@@ -151,6 +153,9 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 		 "the guest had posted no buffer, or none that may be asked for yet"},
 	[RESULT_LOST_CACHE_FULL] = {"lost_cache_full", NULL, NULL, COLUMN_COUNT, 15, true,
 				    "the cache of all rings was full (rx_policy=cache)"},
+	[RESULT_LOST_INNOCENT] = {"lost_innocent", NULL, NULL, COLUMN_COUNT, 13, true,
+				  "of them, those of rings that held none: others' faults had "
+				  "filled it"},
 	[RESULT_LOST_BACKUP_FULL] = {"lost_backup_full", NULL, NULL, COLUMN_COUNT, 16, true,
 				     "the backup ring was full, or what it may hold for one ring "
 				     "(rx_policy=backup)"},
@@ -162,7 +167,7 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 	[RESULT_LOST_OVERLONG] = {"lost_overlong", NULL, NULL, COLUMN_COUNT, 13, true,
 				  "no frames, or longer than the MTU allows"},
 	[RESULT_HELD] = {"held", NULL, NULL, COLUMN_COUNT, 8, true,
-			 "frames that had to wait for a page, each once"},
+			 "frames that had to wait for their buffers, each once"},
 	[RESULT_HELD_NOW] = {"held_now", NULL, NULL, COLUMN_COUNT, 8, true,
 			     "of them, those that still did at the end"},
 	[RESULT_FRAME_ERRORS] =
@@ -173,18 +178,23 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 	[RESULT_INTERRUPTS] = {"interrupts", NULL, NULL, COLUMN_COUNT, 10, true,
 			       "interrupts by which NICs told their guests of frames"},
 	[RESULT_STALLS] = {"stalls", NULL, NULL, COLUMN_COUNT, 7, true,
-			   "times that a TCP flow lost frames and got them in the end"},
+			   "times that a TCP flow had lost frames and not got them yet; at "
+			   "the end it may still wait"},
 	[RESULT_MAX_STALL] = {"max_stall", NULL, "ns", COLUMN_DURATION, 9, true,
-			      "the longest: from the first lost frame until all of these bytes "
-			      "had come"},
+			      "the longest: from the first lost frame until all that the flow "
+			      "had lost had come, or the end"},
 	[RESULT_TIME_TO_STEADY] =
 		{"time_to_steady", NULL, "ns", COLUMN_DURATION, 14, true,
-		 "from a NIC's first frame to the 100 ms in which it delivers 80% of what it does "
-		 "later on, of the one that took longest"},
+		 "from a NIC's first frame to the end of the first 100 ms of half a second in which "
+		 "it delivers 80% of what it does in its best half second, of the one that took "
+		 "longest"},
 	[RESULT_RETRANSMITS] = {"retransmits", NULL, NULL, COLUMN_COUNT, 11, true,
 				"TCP segments sent again, as both sides' kernels counted them"},
 	[RESULT_TIMEOUTS] = {"timeouts", NULL, NULL, COLUMN_COUNT, 8, true,
 			     "retransmission timeouts"},
+	[RESULT_SPURIOUS_TIMEOUTS] = {"spurious_timeouts", NULL, NULL, COLUMN_COUNT, 17, true,
+				      "of them, those of which the kernel found out later that "
+				      "nothing had been lost (F-RTO, Eifel)"},
 	[RESULT_PROBES] = {"probes", NULL, NULL, COLUMN_COUNT, 7, true,
 			   "tail loss probes, those of new data included"},
 	[RESULT_FAST] = {"fast", NULL, NULL, COLUMN_COUNT, 7, true,

@@ -17,8 +17,8 @@
 /* Over the networks of a machine, both sides of each. */
 struct network_sums {
 	__u32 count;
-	__u64 retransmits, timeouts, probes, fast;
-	__u64 dropped[NETWORK_SIDES]; /* frames of that side that nobody took in time */
+	__u64 retransmits, timeouts, spurious_timeouts, probes, fast;
+	__u64 guest_dropped; /* frames of the guest that its driver did not take in time */
 };
 
 enum result_column {
@@ -54,6 +54,7 @@ enum result_column {
 	RESULT_EVICT_ASKED,
 	RESULT_EVICTED,
 	RESULT_EVICT_MISSED,
+	RESULT_EVICT_PINNED,
 	RESULT_PINNED,
 	RESULT_FIRED,	/* how often delay, lost response, ... acted */
 	RESULT_BLOCKED, /* share of queue time in which a fault was open, 0 to 1 */
@@ -90,6 +91,7 @@ enum result_column {
 	RESULT_LOST_FAULT,
 	RESULT_LOST_NO_BUFFER,
 	RESULT_LOST_CACHE_FULL,
+	RESULT_LOST_INNOCENT,
 	RESULT_LOST_BACKUP_FULL,
 	RESULT_LOST_BEFORE_NIC,
 	RESULT_LOST_WIRE,
@@ -103,6 +105,7 @@ enum result_column {
 	RESULT_TIME_TO_STEADY,
 	RESULT_RETRANSMITS, /* of the networks' own counters, both sides */
 	RESULT_TIMEOUTS,
+	RESULT_SPURIOUS_TIMEOUTS,
 	RESULT_PROBES,
 	RESULT_FAST,
 	RESULT_ERRORS,

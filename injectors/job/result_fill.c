@@ -167,6 +167,7 @@ int result_fill(struct result *result, const struct result_input *input)
 	v[RESULT_EVICT_ASKED] = (double)input->injected.evict_asked;
 	v[RESULT_EVICTED] = (double)input->injected.evicted;
 	v[RESULT_EVICT_MISSED] = (double)input->injected.evict_missed;
+	v[RESULT_EVICT_PINNED] = (double)totals->pinned_skipped;
 	v[RESULT_PINNED] = (double)totals->pinned_most;
 	v[RESULT_FIRED] = (double)input->injected.fired;
 	v[RESULT_PID] = getpid();

@@ -20,6 +20,7 @@ static void add_device(double *v, const struct frame_totals *frames)
 		result_add(&v[RESULT_LOST], (double)frames->lost[reason]);
 	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++)
 		result_add(&v[losses[i].column], (double)frames->lost[losses[i].reason]);
+	result_add(&v[RESULT_LOST_INNOCENT], (double)frames->lost_innocent);
 	result_add(&v[RESULT_HELD], (double)frames->held_ever);
 	result_add(&v[RESULT_HELD_NOW], (double)frames->held);
 	result_add(&v[RESULT_FRAME_ERRORS],
@@ -52,11 +53,10 @@ static void fill_networks(double *v, const struct network_sums *networks)
 {
 	if (!networks->count)
 		return;
-	v[RESULT_LOST] += (double)networks->dropped[NETWORK_WIRE];
-	v[RESULT_LOST_BEFORE_NIC] += (double)networks->dropped[NETWORK_WIRE];
-	v[RESULT_FRAME_ERRORS] += (double)networks->dropped[NETWORK_GUEST];
+	v[RESULT_FRAME_ERRORS] += (double)networks->guest_dropped;
 	v[RESULT_RETRANSMITS] = (double)networks->retransmits;
 	v[RESULT_TIMEOUTS] = (double)networks->timeouts;
+	v[RESULT_SPURIOUS_TIMEOUTS] = (double)networks->spurious_timeouts;
 	v[RESULT_PROBES] = (double)networks->probes;
 	v[RESULT_FAST] = (double)networks->fast;
 }

@@ -49,7 +49,9 @@ int result_count_networks(struct result_input *input)
 			sums->timeouts += counters.timeouts;
 			sums->probes += counters.probes;
 			sums->fast += counters.fast_retransmits;
-			sums->dropped[side] += counters.link.tx_dropped;
+			sums->spurious_timeouts += counters.spurious_timeouts;
+			if (side == NETWORK_GUEST)
+				sums->guest_dropped += counters.link.tx_dropped;
 		}
 		sums->count += network != NULL;
 	}

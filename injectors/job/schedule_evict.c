@@ -21,18 +21,20 @@ struct arrival_state {
 
 /* One event for one device: `burst` evictions back to back. Pages aimed at or skipped, or a negative errno. */
 static long schedule_evict_pages(struct schedule *schedule, const struct job_injection *job,
-				 __u32 device)
+				 struct random *random, __u32 device)
 {
 	const struct machine_config *machine = &schedule->plan->machine;
 	const struct device_config *config = &machine->devices[device];
-	const struct evict_order order = {
+	struct evict_order order = {
 		.choice = job->what, .kind = job->evict, .pages = job->pages, .sides = job->sides};
 	long aimed = 0;
 
 	for (__u32 i = 0; i < job->burst; i++) {
 		struct evict_outcome outcome;
-		long evicted = machine_evict(schedule->machine, device, &order, &outcome);
+		long evicted;
 
+		order.seed = random_next(random) | 1;
+		evicted = machine_evict(schedule->machine, device, &order, &outcome);
 		if (evicted < 0)
 			return evicted;
 		/* What is pinned was found, and is not asked for again. */
@@ -92,7 +94,7 @@ static int schedule_serve(struct worker *worker, struct arrival_state *state, __
 	long aimed = 0;
 
 	if (state->open || schedule_draws(worker)) {
-		aimed = schedule_evict_pages(schedule, job, device);
+		aimed = schedule_evict_pages(schedule, job, &state->random, device);
 		/* Held by another injection just now, or the machine is stopping. */
 		if (aimed == -EBUSY || aimed == -ESHUTDOWN)
 			aimed = 0;

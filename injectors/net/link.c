@@ -7,6 +7,7 @@
 #include <linux/neighbour.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/fail.h"
@@ -30,15 +31,27 @@ static void *link_request_begin(struct link_request *request, __u16 type, __u16 
 	return mnl_nlmsg_put_extra_header(request->header, size);
 }
 
-/* Each answer goes to `take`; `what` begins the sentence of a refusal. */
-static int link_request_exchange(struct link_request *request, const char *what, mnl_cb_t take,
-				 void *argument)
+static struct mnl_socket *open_socket(void)
 {
 	struct mnl_socket *socket = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
+	int error;
+
+	if (!socket || mnl_socket_bind(socket, 0, MNL_SOCKET_AUTOPID) >= 0)
+		return socket;
+	error = errno;
+	mnl_socket_close(socket);
+	errno = error;
+	return NULL;
+}
+
+/* Each answer goes to `take`; `what` begins the sentence of a refusal. */
+static int link_ask(struct mnl_socket *socket, struct link_request *request, const char *what,
+		    mnl_cb_t take, void *argument)
+{
 	ssize_t size = -1;
 	int left = 1;
 
-	if (socket && mnl_socket_bind(socket, 0, MNL_SOCKET_AUTOPID) >= 0)
+	if (socket)
 		size = mnl_socket_sendto(socket, request->header, request->header->nlmsg_len);
 	while (size >= 0 && left > 0) {
 		size = mnl_socket_recvfrom(socket, request->buffer, sizeof(request->buffer));
@@ -46,13 +59,18 @@ static int link_request_exchange(struct link_request *request, const char *what,
 			left = mnl_cb_run(request->buffer, (size_t)size, 1,
 					  mnl_socket_get_portid(socket), take, argument);
 	}
-	if (size < 0 || left < 0) {
-		/* Closing it must not take its reason away. */
-		left = failed(-errno, "%s: %s", what, strerror(errno));
-	}
+	return size < 0 || left < 0 ? failed(-errno, "%s: %s", what, strerror(errno)) : left;
+}
+
+static int link_request_exchange(struct link_request *request, const char *what, mnl_cb_t take,
+				 void *argument)
+{
+	struct mnl_socket *socket = open_socket();
+	int err = link_ask(socket, request, what, take, argument);
+
 	if (socket)
 		mnl_socket_close(socket);
-	return left;
+	return err;
 }
 
 static int loopback_up(void)
@@ -204,11 +222,52 @@ static int take_statistics(const struct nlmsghdr *header, void *argument)
 
 int link_read_statistics(unsigned int index, struct link_statistics *statistics)
 {
+	struct link_observer *observer;
+	int err = link_observe(&observer, index);
+
+	if (err)
+		return err;
+	err = link_observed(observer, statistics);
+	link_observe_end(observer);
+	return err;
+}
+
+struct link_observer {
+	struct mnl_socket *socket;
+	unsigned int index;
+};
+
+int link_observe(struct link_observer **observer, unsigned int index)
+{
+	struct link_observer *new = malloc(sizeof(*new));
+
+	if (!new)
+		return failed(-ENOMEM, "no memory to look at a TAP");
+	new->index = index;
+	new->socket = open_socket();
+	if (!new->socket) {
+		free(new);
+		return failed(-errno, "asking for a TAP's statistics: %s", strerror(errno));
+	}
+	*observer = new;
+	return 0;
+}
+
+int link_observed(const struct link_observer *observer, struct link_statistics *statistics)
+{
 	struct link_request request;
 	struct ifinfomsg *info = link_request_begin(&request, RTM_GETLINK, 0, sizeof(*info));
 
 	memset(statistics, 0, sizeof(*statistics));
-	info->ifi_index = (int)index;
-	return link_request_exchange(&request, "reading a TAP's statistics", take_statistics,
-				     statistics);
+	info->ifi_index = (int)observer->index;
+	return link_ask(observer->socket, &request, "reading a TAP's statistics", take_statistics,
+			statistics);
+}
+
+void link_observe_end(struct link_observer *observer)
+{
+	if (!observer)
+		return;
+	mnl_socket_close(observer->socket);
+	free(observer);
 }

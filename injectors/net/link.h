@@ -35,4 +35,10 @@ struct link_statistics {
 
 int link_read_statistics(unsigned int index, struct link_statistics *statistics);
 
+/* The same of a link of the namespace in which the observer was made, from any namespace. One thread at a time. */
+struct link_observer;
+int link_observe(struct link_observer **observer, unsigned int index);
+int link_observed(const struct link_observer *observer, struct link_statistics *statistics);
+void link_observe_end(struct link_observer *observer); /* may be NULL */
+
 #endif

@@ -303,6 +303,9 @@ static int make_end(void *argument)
 	err = err ?: open_tap(making);
 	if (err)
 		return err;
+	err = link_observe(&end->observer, end->index);
+	if (err)
+		return err;
 	link = link_of(making);
 	memcpy(end->mac, link.mac, sizeof(end->mac));
 	end->address = link.address;
@@ -323,6 +326,8 @@ static void close_end(struct network_end *end)
 			close(end->queues[q]);
 	if (end->netns >= 0)
 		close(end->netns);
+	link_observe_end(end->observer);
+	end->observer = NULL;
 	clear_end(end);
 }
 

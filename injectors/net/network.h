@@ -59,9 +59,10 @@ struct network_config {
 struct network_end {
 	int tap; /* non-blocking; a read or write is a frame */
 	int queues
-		[NETWORK_QUEUES_MOST]; /* of a TAP with several: the first is `tap`; -1: no more */
-	int netns;		       /* keeps the namespace */
-	__u64 inode;		       /* of the namespace: what the kernel and events call it */
+		[NETWORK_QUEUES_MOST];	/* of a TAP with several: the first is `tap`; -1: no more */
+	struct link_observer *observer; /* of the TAP, for whoever is elsewhere */
+	int netns;			/* keeps the namespace */
+	__u64 inode;			/* of the namespace: what the kernel and events call it */
 	unsigned int index;
 	char name[IFNAMSIZ];
 	__u8 mac[LINK_MAC];

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "injectors/net/program.h"
+#include "injectors/net/program_check.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,12 +16,9 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/command.h"
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
-#include "lib/base/user.h"
 
-#define NOBODY		65534
 #define READY_PAUSE_NS	(5 * NSEC_PER_MSEC)
 #define PROGRAM_FOREVER (~0ull)
 
@@ -34,7 +29,8 @@ struct network_program {
 	int channel, first, output; /* first: pidfd of the namespace's first process */
 	__u64 begin_ns;
 	uid_t uid;
-	bool stopped; /* by us */
+	__u64 kill_ns; /* it has been asked to end, and has until then; 0: it has not */
+	bool stopped;  /* by us */
 	bool ended;
 	bool lost; /* its first process was killed: nobody knows how it ended */
 	struct program_word word;
@@ -46,78 +42,6 @@ static __u64 program_now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (__u64)now.tv_sec * NSEC_PER_SEC + (__u64)now.tv_nsec;
-}
-
-/* A script without its interpreter, or none at all, would be refused only once the machine runs. */
-static int program_check_format(const struct program_config *config, const char *path)
-{
-	char head[PATH_MAX] = "", *interpreter = head + 2;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t size = fd < 0 ? 0 : read(fd, head, sizeof(head) - 1);
-
-	if (fd >= 0)
-		close(fd);
-	/* What may be run need not be readable. */
-	if (fd < 0 || (size >= 4 && !memcmp(head, "\177ELF", 4)))
-		return 0;
-	if (strncmp(head, "#!", 2) != 0)
-		return failed(-ENOEXEC,
-			      "program %s: %s: the kernel does not execute it; accepted: a binary, "
-			      "or a script that begins with #! and its interpreter",
-			      config->name, path);
-	interpreter += strspn(interpreter, " \t");
-	interpreter[strcspn(interpreter, " \t\n")] = '\0';
-	if (access(interpreter, X_OK))
-		return failed(-ENOEXEC, "program %s: %s: its interpreter '%s' cannot be run: %s",
-			      config->name, path, interpreter, strerror(errno));
-	return 0;
-}
-
-/* Its words and where it is. */
-static int program_prepare(const struct program_config *config, struct program_words *words,
-			   char path[PATH_MAX], struct listening *listening)
-{
-	struct stat status;
-	int err = program_split(config->run, words);
-
-	if (!err && *config->ready)
-		err = listening_parse(config->ready, listening);
-	if (err)
-		return failed_in(err, "program %s", config->name);
-	if (!command_search(words->text, path, &status) || !S_ISREG(status.st_mode))
-		return failed(-ENOENT,
-			      "program %s: %s: no such program; install it, or give its path",
-			      config->name, words->text);
-	if (!strncmp(path, "/tmp/", 5))
-		return failed(-ENOENT,
-			      "program %s: %s: programs have a /tmp of their own; accepted: one in "
-			      "another folder",
-			      config->name, path);
-	if (access(path, X_OK))
-		return failed(-EACCES, "program %s: %s: cannot be run: %s", config->name, path,
-			      strerror(errno));
-	return program_check_format(config, path);
-}
-
-int program_check(const struct program_config *config)
-{
-	struct listening listening;
-	struct program_words words;
-	char path[PATH_MAX];
-
-	return program_prepare(config, &words, path, &listening);
-}
-
-/* sudo's caller, else nobody. */
-static void program_user(uid_t *uid, gid_t *gid)
-{
-	const struct passwd *nobody;
-
-	if (user_behind_sudo(uid, gid))
-		return;
-	nobody = getpwnam("nobody");
-	*uid = nobody ? nobody->pw_uid : NOBODY;
-	*gid = nobody ? nobody->pw_gid : NOBODY;
 }
 
 /* A word of the first process; false if nothing came in time. */
@@ -292,33 +216,58 @@ static int program_judge(const struct network_program *program)
 	return program->lost || program->word.value ? program_failed(program, "") : 0;
 }
 
-int program_wait(struct network_program *program, __u64 timeout_ns)
+/* Waits for so long at most, and not beyond the end of its grace. */
+static bool program_hear_end(struct network_program *program, __u64 timeout_ns)
 {
-	__u64 now = program_now(), end = program->begin_ns + program->config.duration_ns;
-	bool limited = program->config.duration_ns && !program->stopped;
+	__u64 now = program_now();
 
-	if (limited && (now >= end || end - now < timeout_ns)) {
-		if (!program_hear(program, now < end ? end - now : 0))
-			program_stop(program);
-	} else {
-		program_hear(program, timeout_ns);
-	}
-	return program->ended ? program_judge(program) : -ETIMEDOUT;
+	if (program->kill_ns && now + timeout_ns > program->kill_ns)
+		timeout_ns = now < program->kill_ns ? program->kill_ns - now : 0;
+	if (program_hear(program, timeout_ns))
+		return true;
+	if (!program->kill_ns || program_now() < program->kill_ns)
+		return false;
+	syscall(SYS_pidfd_send_signal, program->first, SIGKILL, NULL, 0);
+	program->ended = program->lost = true;
+	return true;
 }
 
-void program_stop(struct network_program *program)
+int program_wait(struct network_program *program, __u64 timeout_ns)
+{
+	__u64 now = program_now(), until = now + timeout_ns;
+	__u64 end = program->begin_ns + program->config.duration_ns;
+
+	if (program->config.duration_ns && !program->stopped && until >= end) {
+		if (!program_hear(program, now < end ? end - now : 0))
+			program_end(program);
+		now = program_now();
+		timeout_ns = now < until ? until - now : 0;
+	}
+	return program_hear_end(program, timeout_ns) ? program_judge(program) : -ETIMEDOUT;
+}
+
+bool program_has_failed(struct network_program *program)
+{
+	(void)program_hear(program, 0);
+	return program->ended && !program->stopped && (program->lost || program->word.value);
+}
+
+void program_end(struct network_program *program)
 {
 	const char word = PROGRAM_TERMINATE;
 
 	/* What has ended before has not been stopped. */
-	if (program_hear(program, 0))
-		return program_await_end(program);
+	if (program->kill_ns || program_hear(program, 0))
+		return;
 	program->stopped = true;
+	program->kill_ns = program_now() + PROGRAM_GRACE;
 	(void)!send(program->channel, &word, 1, MSG_NOSIGNAL);
-	if (!program_hear(program, PROGRAM_GRACE)) {
-		syscall(SYS_pidfd_send_signal, program->first, SIGKILL, NULL, 0);
-		program->ended = program->lost = true;
-	}
+}
+
+void program_stop(struct network_program *program)
+{
+	program_end(program);
+	(void)program_hear_end(program, PROGRAM_GRACE);
 	program_await_end(program);
 }
 

@@ -53,11 +53,17 @@ int program_start(struct network_program **program, struct program_host *host,
 int program_await_ready(struct network_program *program, const volatile sig_atomic_t *stop);
 
 /*
- * Waits for its end for so long, ending it when its duration is over. 0: it has ended as it should; -ETIMEDOUT without a
+ * Waits for its end for so long at most, ending it when its duration is over. 0: it has ended as it should; -ETIMEDOUT without a
  * sentence: it runs; -EIO with a sentence: it ended by a signal or with another status than 0, or a server ended
  * that nobody has stopped.
  */
 int program_wait(struct network_program *program, __u64 timeout_ns);
+
+/* Whether it has ended by now, by a signal or with another status than 0. */
+bool program_has_failed(struct network_program *program);
+
+/* SIGTERM to its process group; program_wait() and program_stop() kill all that is there after PROGRAM_GRACE. */
+void program_end(struct network_program *program);
 
 /* SIGTERM to its process group, SIGKILL to all that is there after PROGRAM_GRACE, and waits for the end. */
 void program_stop(struct network_program *program);

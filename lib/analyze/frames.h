@@ -29,6 +29,12 @@ static inline enum loss_reason frames_reason(const struct event *e)
 	return e->code < LOSS_REASONS ? (enum loss_reason)e->code : LOSS_UNKNOWN;
 }
 
+/* All of it had been delivered before: nobody waits for it. */
+static inline bool frames_needless(const struct event *e)
+{
+	return e->flags & EVENT_PRIV;
+}
+
 /* Of LOSS_FAULT: a group that got no instance names no fault. */
 static inline bool frames_name_fault(const struct event *e)
 {

@@ -143,6 +143,7 @@ static struct stall *stall_begin(struct stalls *s, struct stall_flow *flow, cons
 		return NULL;
 	}
 	flow->missing.count = flow->lost.count = 0;
+	flow->aborted = false;
 	stall->flow = flow->id;
 	stall->device = e->device;
 	stall->queue = QUEUE_NONE;
@@ -158,7 +159,7 @@ static void stalls_take_lost(struct stalls *s, const struct event *e)
 	struct stall *stall;
 	__u32 first, length;
 
-	if (!sends_again(s, e->tid) || !frames_range(e, &first, &length))
+	if (!sends_again(s, e->tid) || !frames_range(e, &first, &length) || frames_needless(e))
 		return;
 	flow = stall_flow_make(s, e->tid);
 	stall = flow ? flow->open ?: stall_begin(s, flow, e) : NULL;
@@ -318,6 +319,17 @@ static void stalls_take_untold(struct stalls *s, const struct event *e, __u32 fi
 	stall_end(s, flow, e->time_ns);
 }
 
+/* What a stall lost whose connection ended before may come all the same: that is no stall of its own. */
+static bool is_of_aborted(struct stall_flow *flow, __u32 first, __u32 length)
+{
+	struct sequence_range range;
+
+	if (!flow->aborted)
+		return false;
+	range = stalls_place(flow, first, length);
+	return sequence_overlaps(&flow->lost, range.from, range.to);
+}
+
 static void stalls_take_recovered(struct stalls *s, const struct event *e)
 {
 	struct stall_flow *flow = stall_flow_find(s, e->tid);
@@ -327,20 +339,23 @@ static void stalls_take_recovered(struct stalls *s, const struct event *e)
 	if (!frames_range(e, &first, &length))
 		return;
 	if (!flow || !flow->open) {
-		stalls_take_untold(s, e, first, length);
+		if (!flow || !is_of_aborted(flow, first, length))
+			stalls_take_untold(s, e, first, length);
 		return;
 	}
 	range = stalls_place(flow, first, length);
 	s->dropped += !sequence_remove(&flow->missing, range.from, range.to);
-	if (!flow->missing.count)
+	/* What was lost may have had bytes that had come before; who delivers knows when nothing is missing. */
+	if (!flow->missing.count || e->flags & EVENT_LAST)
 		stall_end(s, flow, e->time_ns);
 }
 
-static void stall_abort(struct stalls *s, struct stall_flow *flow, const struct event *e)
+static void stall_abort(struct stalls *s, struct stall_flow *flow, const struct event *e, int error)
 {
 	if (!flow || !flow->open)
 		return;
-	flow->open->error = (int)e->value;
+	flow->open->error = error;
+	flow->aborted = true;
 	stall_end(s, flow, e->time_ns);
 }
 
@@ -355,9 +370,9 @@ static void stalls_take_error(struct stalls *s, const struct event *e)
 	case ECONNREFUSED:
 	case ETIMEDOUT:
 	case EPIPE:
-		stall_abort(s, stall_flow_find(s, e->tid), e);
+		stall_abort(s, stall_flow_find(s, e->tid), e, (int)e->value);
 		if (info)
-			stall_abort(s, stall_flow_back(s, info), e);
+			stall_abort(s, stall_flow_back(s, info), e, (int)e->value);
 		break;
 	default:
 		break;
@@ -382,6 +397,10 @@ static int stalls_on_events(void *self, const struct event *events, size_t count
 			break;
 		case EVENT_TCP_ERROR:
 			stalls_take_error(s, &events[i]);
+			break;
+		/* Nobody sends any of it again. */
+		case EVENT_TCP_CLOSED:
+			stall_abort(s, stall_flow_find(s, events[i].tid), &events[i], STALL_UNTOLD);
 			break;
 		default:
 			break;

@@ -24,6 +24,9 @@ struct blame_key {
 	__u32 device, pasid, group, instance;
 };
 
+/* An error of a connection that none was told of. */
+#define STALL_UNTOLD (-1)
+
 struct stall {
 	__u64 from_ns, to_ns; /* to_ns 0: it is open */
 	__u32 flow, device;
@@ -35,7 +38,8 @@ struct stall {
 	/* Retransmissions of what was lost. */
 	__u32 timeouts, probes, fast, slow_start, synacks;
 	__u64 timeout_ns; /* the longest of these timeouts */
-	int error;	  /* with which its connection ended, 0: it was recovered, or is open */
+	/* With which its connection ended, or STALL_UNTOLD; 0: it was recovered, or is open */
+	int error;
 	__u64 serial;
 };
 

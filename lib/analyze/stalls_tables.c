@@ -131,7 +131,9 @@ void stall_tell_cause(const struct stall *stall, const struct session *session,
 		sentence_add(words, "; not recovered");
 		add_recovery(words, stall, " after ");
 		if (stall->error)
-			sentence_add(words, ": %s", strerror(stall->error));
+			sentence_add(words, ": %s",
+				     stall->error == STALL_UNTOLD ? "its socket is gone"
+								  : strerror(stall->error));
 		return;
 	}
 	sentence_add(words, "; recovered by");

@@ -22,6 +22,7 @@ static inline __u32 event_flow(const struct event *event)
 	case EVENT_TCP_SYNACK:
 	case EVENT_TCP_STATE:
 	case EVENT_TCP_ERROR:
+	case EVENT_TCP_CLOSED:
 		return event->tid;
 	default:
 		return 0;
@@ -31,7 +32,8 @@ static inline __u32 event_flow(const struct event *event)
 /* Whether the `tid` of a kind is a thread: it is a flow or a counter of those of networks. */
 static inline bool event_has_thread(const struct event *event)
 {
-	return event->kind < EVENT_FRAMES_LOST || event->kind > EVENT_TCP_ERROR;
+	return (event->kind < EVENT_FRAMES_LOST || event->kind > EVENT_TCP_ERROR) &&
+	       event->kind != EVENT_TCP_CLOSED;
 }
 
 /*

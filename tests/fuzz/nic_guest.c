@@ -280,7 +280,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	class.driver = &guest_driver;
 	describe(how, &tenant, &device, &traffic);
-	if (machine_create(&machine, &config) || machine_start(machine))
+	if (machine_create(&machine, &config) || machine_start(machine) || machine_begin(machine))
 		abort();
 	run(machine, &in, how & LOOP);
 	machine_destroy(machine);

@@ -139,6 +139,7 @@ static int run_machine(struct machine *machine, struct evictor *evictor)
 	evictor->machine = machine;
 	if (nic_plan.evict)
 		assert_int_equal(pthread_create(&thread, NULL, evict, evictor), 0);
+	assert_int_equal(machine_begin(machine), 0);
 	if (nic_plan.stop_after_ns)
 		sleep_until(monotonic_ns() + nic_plan.stop_after_ns);
 	else

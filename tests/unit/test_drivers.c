@@ -89,9 +89,15 @@ static struct machine_totals totals;
 static void describe(void)
 {
 	memset(&guest, 0, sizeof(guest));
-	guest_driver = (struct device_driver){guest_create, guest_start,   guest_wait,
-					      guest_stop,   guest_destroy, guest_next,
-					      guest_send,   guest_ring,	   guest_bytes};
+	guest_driver = (struct device_driver){.create = guest_create,
+					      .start = guest_start,
+					      .wait = guest_wait,
+					      .stop = guest_stop,
+					      .destroy = guest_destroy,
+					      .next_pages = guest_next,
+					      .send_next = guest_send,
+					      .ring_pages = guest_ring,
+					      .buffer_bytes = guest_bytes};
 	guest_class = accel_class;
 	guest_class.driver = &guest_driver;
 	guest_class.io = DEVICE_IO_NONE;

@@ -238,14 +238,18 @@ static void sizes_come_by_their_weights(void **state)
 	generator_destroy(generator);
 }
 
-static void what_has_no_room_is_passed_over(void **state)
+static void what_has_no_room_is_cut(void **state)
 {
 	struct traffic_config config = traffic(2, 100);
 	struct generator *generator = create(&config);
 	struct verifier *verifier = create_verifier(&config);
 	__u8 frame[100];
+	__u64 number;
 
-	assert_int_equal(generator_next(generator, frame, 99), 0);
+	/* Longer than the room that it had, and of its flow all the same. */
+	assert_int_equal(generator_next(generator, frame, 99), 100);
+	assert_true(generated_number(frame, 100, &number));
+	assert_int_equal(number, 0);
 	assert_int_equal(generator_next(generator, frame, 100), 100);
 	assert_int_equal(verifier_check(verifier, frame, 100), FRAME_GOOD);
 	assert_int_equal(generator_next(generator, frame, 100), 100);
@@ -424,7 +428,7 @@ int main(void)
 		cmocka_unit_test(no_two_frames_are_alike),
 		cmocka_unit_test(no_frame_is_without_a_checksum),
 		cmocka_unit_test(sizes_come_by_their_weights),
-		cmocka_unit_test(what_has_no_room_is_passed_over),
+		cmocka_unit_test(what_has_no_room_is_cut),
 		cmocka_unit_test(frames_are_due_by_their_rate),
 		cmocka_unit_test(damage_is_found),
 		cmocka_unit_test(frames_of_others_are_not_ours),

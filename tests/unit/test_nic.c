@@ -108,7 +108,8 @@ static struct frame_totals run(bool evictions, struct evictor *evictor)
 	pthread_t thread;
 
 	*evictor = (struct evictor){0};
-	if (machine_create(&machine, &plan.machine) || machine_start(machine))
+	if (machine_create(&machine, &plan.machine) || machine_start(machine) ||
+	    machine_begin(machine))
 		fail_msg("%s", failure_text());
 	evictor->machine = machine;
 	if (evictions)

@@ -268,9 +268,48 @@ static void many_frames(void **state)
 	}
 }
 
+/* What a frame lacks is asked for together: of three buffers on pages of their own a group has all. */
+static void a_frame_is_one_request(void **state)
+{
+	(void)state;
+	nic_plan_begin(RX_POLICY_backup, 211);
+	nic_plan.machine.premap = false;
+	nic_plan.nic->mtu = 9000;
+	nic_plan.nic->rx_buffer = 4096;
+	nic_plan.traffic.sizes[0] = 9000;
+	nic_plan.traffic.size_count = 1;
+	nic_plan.traffic.size_weights[0] = 1;
+	nic_plan_run(&outcome);
+	tell("a frame's buffers");
+	assert_int_equal(outcome.lost, 0);
+	assert_true(outcome.machine.faults > 100);
+	assert_true(outcome.machine.groups * 2 <= outcome.machine.faults);
+}
+
+/* A queue that is full refuses at once, and is not asked without end. */
+static void what_overflows_is_asked_for_ever_more_seldom(void **state)
+{
+	(void)state;
+	EACH_POLICY(policy)
+	{
+		nic_plan_begin(policy, 0);
+		nic_plan.machine.premap = false;
+		nic_plan.traffic.duration_ns = 60 * NSEC_PER_SEC;
+		nic_plan.stop_after_ns = 300 * NSEC_PER_MSEC;
+		nic_plan_inject(INJECT_OVERFLOW, 100, 0);
+		nic_plan_run(&outcome);
+		tell("overflows");
+		/* 1, 2, 4 ... ms between them, of two rings that both receive and send. A late end is a few more. */
+		if (policy != RX_POLICY_pin)
+			assert_in_range(outcome.machine.service.overflows, 2, 2 * 2 * 40);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_frame_is_one_request),
+		cmocka_unit_test(what_overflows_is_asked_for_ever_more_seldom),
 		cmocka_unit_test(every_frame_arrives_or_is_lost),
 		cmocka_unit_test(the_reclaimer_takes_pages),
 		cmocka_unit_test(frames_take_many_buffers),

@@ -203,7 +203,8 @@ static struct frame_totals run(enum rx_policy_index policy, enum crime crime, st
 	if (crime == SCATTERED)
 		plan_long_frames();
 	nic_plan.device.class = &guest.class;
-	if (machine_create(&machine, &nic_plan.machine) || machine_start(machine))
+	if (machine_create(&machine, &nic_plan.machine) || machine_start(machine) ||
+	    machine_begin(machine))
 		fail_msg("%s", failure_text());
 	*rings = break_rules(crime);
 	machine_stop(machine);

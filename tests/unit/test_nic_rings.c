@@ -53,7 +53,7 @@ static struct machine *start(void)
 	for (__u32 i = 0; i < nic_plan.injection_count; i++)
 		assert_int_equal(inject_arm(machine_injections(machine), &nic_plan.injections[i]),
 				 0);
-	if (machine_start(machine))
+	if (machine_start(machine) || machine_begin(machine))
 		fail_msg("%s", failure_text());
 	return machine;
 }

@@ -216,7 +216,7 @@ static void what_is_no_program_is_told(void **state)
 	said("being run: Exec format error");
 	assert_int_equal(chmod(path, 0700), 0);
 	assert_int_equal(program_start(&program, &host, &network, &config), -EACCES);
-	said("being run: Permission denied; accepted: a program that user 65534 may run");
+	said("Permission denied; accepted: a program that user 65534 may run");
 	unlink(path);
 }
 

@@ -121,6 +121,81 @@ static void the_wire_is_no_fault(void **state)
 	nic_rig_end(&rig);
 }
 
+/* A segment that had come is sent again for nothing and lost: nobody waits for that one. */
+static void what_had_come_stalls_nobody(void **state)
+{
+	struct nic_rig rig;
+	struct event again = told_lost(4 * MS, 1 * MS, FLOW_IN, 0, 500, 1, LOSS_FAULT, 1);
+
+	again.flags = EVENT_PRIV;
+	nic_rig_begin(&rig);
+	nic_rig_fault(&rig, 1, 0, 5 * MS);
+	nic_rig_add(&rig, again);
+	nic_rig_add(&rig, told_lost(9 * MS, 6 * MS, FLOW_IN, 500, 400, 1, LOSS_FAULT, 1));
+	nic_rig_add(&rig, told_recovered(11 * MS, FLOW_IN, 500, 400));
+	nic_rig_run(&rig, 0);
+	assert_int_equal(nic_rig_rows(&rig, stalls_write), 1);
+	assert_int_equal(nic_rig_cell(&rig, 0, "lost").count, 1);
+	assert_int_equal(nic_rig_cell(&rig, 0, "duration").count, 5 * MS);
+	nic_rig_end(&rig);
+}
+
+/* A segment of which half had come was lost: what is told to have come is the other half, and all there was. */
+static void half_of_a_segment_may_have_come(void **state)
+{
+	for (int last = 0; last < 2; last++) {
+		struct event half = told_recovered(11 * MS, FLOW_IN, 250, 250);
+		struct nic_rig rig;
+
+		half.flags = last ? EVENT_LAST : 0;
+		nic_rig_begin(&rig);
+		nic_rig_fault(&rig, 1, 0, 5 * MS);
+		nic_rig_add(&rig, told_lost(4 * MS, 1 * MS, FLOW_IN, 0, 500, 1, LOSS_FAULT, 1));
+		nic_rig_add(&rig, half);
+		nic_rig_run(&rig, 0);
+		assert_int_equal(nic_rig_rows(&rig, stalls_write), 1);
+		assert_string_equal(nic_rig_cell(&rig, 0, "state").text,
+				    last ? "recovered" : "open");
+		nic_rig_end(&rig);
+	}
+}
+
+/* A held frame comes after its connection was reset: it is of the stall that ended then. */
+static void what_comes_after_the_end_is_no_stall(void **state)
+{
+	struct nic_rig rig;
+
+	nic_rig_begin(&rig);
+	nic_rig_fault(&rig, 1, 0, 5 * MS);
+	nic_rig_add(&rig, told_lost(4 * MS, 1 * MS, FLOW_IN, 0, 500, 1, LOSS_FAULT, 1));
+	nic_rig_add(&rig, told_error(20 * MS, FLOW_IN, ECONNRESET));
+	nic_rig_add(&rig, told_recovered(50 * MS, FLOW_IN, 0, 500));
+	nic_rig_run(&rig, 0);
+	assert_int_equal(nic_rig_rows(&rig, stalls_write), 1);
+	assert_string_equal(nic_rig_cell(&rig, 0, "state").text, "aborted");
+	assert_int_equal(nic_rig_cell(&rig, 0, "duration").count, 19 * MS);
+	nic_rig_end(&rig);
+}
+
+/* No program is told of a socket that nobody has any more. */
+static void a_stall_ends_with_its_socket(void **state)
+{
+	struct event gone = told_error(20 * MS, FLOW_IN, 0);
+	struct nic_rig rig;
+
+	gone.kind = EVENT_TCP_CLOSED;
+	nic_rig_begin(&rig);
+	nic_rig_fault(&rig, 1, 0, 5 * MS);
+	nic_rig_add(&rig, told_lost(4 * MS, 1 * MS, FLOW_IN, 0, 500, 1, LOSS_FAULT, 1));
+	nic_rig_add(&rig, gone);
+	nic_rig_run(&rig, 0);
+	expect_words(&rig, 0,
+		     "19 ms stall of 10.77.0.2:40002 > 10.77.0.1:5201 (vm/net rx 0): "
+		     "1 frame lost to 1 fault (drop; 5.0 ms, resolve 4.9 ms); not recovered: its "
+		     "socket is gone");
+	nic_rig_end(&rig);
+}
+
 static __u32 counted_of(__u32 first, __u32 length, __u32 sent, __u32 sent_length)
 {
 	struct nic_rig rig;
@@ -594,6 +669,10 @@ int main(void)
 		cmocka_unit_test(a_fault_may_outlast_its_stall),
 		cmocka_unit_test(causes_are_told_apart),
 		cmocka_unit_test(the_wire_is_no_fault),
+		cmocka_unit_test(what_had_come_stalls_nobody),
+		cmocka_unit_test(half_of_a_segment_may_have_come),
+		cmocka_unit_test(what_comes_after_the_end_is_no_stall),
+		cmocka_unit_test(a_stall_ends_with_its_socket),
 		cmocka_unit_test(a_retransmission_has_a_byte_of_what_was_lost),
 		cmocka_unit_test(a_stall_ends_with_the_last_of_its_ranges),
 		cmocka_unit_test(a_long_stall_goes_around),

@@ -78,14 +78,30 @@ static struct nic_request *free_request(struct nic_ring *ring)
 
 /*
  * What came to nothing is asked for again ever later. A host that answers after the device has given up has the old
- * requests to serve first: new ones at the rate of the old would all come too late, for ever.
+ * requests to serve first: new ones at the rate of the old would all come too late, for ever. Those that came to
+ * nothing together count once.
  */
 static void ease_off(struct nic_ring *ring)
 {
-	ring->ask_ns = monotonic_ns() + (NIC_RETRY_NS << ring->unanswered);
+	__u64 now = monotonic_ns();
+
+	if (now < ring->ask_ns)
+		return;
+	ring->ask_ns = now + (NIC_RETRY_NS << ring->unanswered);
 	ring->retry_ns = ring->ask_ns;
 	if (ring->unanswered < NIC_RETRY_DOUBLINGS)
 		ring->unanswered++;
+}
+
+/* Some other ring's answer: there may be room now for what was refused. */
+static void ask_again(struct nic_ring *ring)
+{
+	ring->retry = true;
+	if (!ring->refused)
+		return;
+	ring->refused = false;
+	ring->ask_ns = 0;
+	ring->unanswered = 0;
 }
 
 /* The fault service's thread, or its timer's. */
@@ -103,7 +119,10 @@ static void request_done(struct port_request *port_request, int error)
 	request->open = false;
 	/* Another ring may have wanted this page, or found no room for a request of its own. */
 	for (__u32 r = 0; r < nic->queues; r++)
-		nic->ring[r].retry = true;
+		if (error)
+			nic->ring[r].retry = true;
+		else
+			ask_again(&nic->ring[r]);
 	if (!error)
 		ring->unanswered = 0;
 	else if (error != -ESHUTDOWN)
@@ -122,13 +141,13 @@ static void add_page(struct port_request *request, const struct nic *nic, __u64 
 		request->pages[request->count++] = page;
 }
 
-/* The absent ones among the buffers that come next. */
-static void add_following(struct port_request *request, struct nic_ring *ring)
+/* The absent ones among the buffers from a position on. */
+static void add_following(struct port_request *request, struct nic_ring *ring, __u64 next)
 {
 	struct nic *nic = ring->nic;
-	__u64 next = ring->state.head + ring->state.head_offset, absent[PORT_REQUEST_PAGES];
+	__u64 absent[PORT_REQUEST_PAGES];
 
-	for (__u32 i = 1; i <= nic->settings.prefault && next + i < ring->state.tail; i++) {
+	for (__u32 i = 0; i < nic->settings.prefault && next + i < ring->state.tail; i++) {
 		const struct nic_descriptor *descriptor =
 			&ring->posted[rx_ring_slot(&ring->state, next + i)];
 		int count = port_dma_try(nic->port, ring->index, nic->pasid, descriptor->address,
@@ -147,8 +166,9 @@ static void request_raise(struct nic_ring *ring, struct nic_request *request)
 	int error = port_request(ring->nic->port, &request->request);
 
 	if (error) {
-		if (error != -ESHUTDOWN)
-			ring->retry_ns = monotonic_ns() + NIC_RETRY_NS;
+		ring->refused = error != -ESHUTDOWN;
+		if (ring->refused)
+			ease_off(ring);
 		return;
 	}
 	request->open = true;
@@ -158,15 +178,17 @@ static void request_raise(struct nic_ring *ring, struct nic_request *request)
 			request->group[i] = NIC_NO_GROUP;
 }
 
-void ring_want(struct nic_ring *ring, const __u64 *pages, __u32 count, bool write)
+/* One that is free, with those of the pages that nobody has asked for; NULL: not now. */
+static struct nic_request *wanted_request(struct nic_ring *ring, const __u64 *pages, __u32 count,
+					  bool write)
 {
 	struct nic_request *request = free_request(ring);
 
 	if (!request)
-		return;
+		return NULL;
 	if (monotonic_ns() < ring->ask_ns) {
 		ring->retry_ns = ring->ask_ns;
-		return;
+		return NULL;
 	}
 	request->request = (struct port_request){
 		.queue = ring->index,
@@ -175,10 +197,40 @@ void ring_want(struct nic_ring *ring, const __u64 *pages, __u32 count, bool writ
 	};
 	for (__u32 i = 0; i < count; i++)
 		add_page(&request->request, ring->nic, pages[i]);
-	if (write && request->request.count)
-		add_following(&request->request, ring);
-	if (request->request.count)
+	return request->request.count ? request : NULL;
+}
+
+void ring_want(struct nic_ring *ring, const __u64 *pages, __u32 count, bool write)
+{
+	struct nic_request *request = wanted_request(ring, pages, count, write);
+
+	if (request)
 		request_raise(ring, request);
+}
+
+void ring_want_buffer(struct nic_ring *ring, __u64 position, const __u64 *pages, __u32 count)
+{
+	struct nic_wants *wants = &ring->wants;
+
+	for (__u32 i = 0; i < count && wants->pages < PORT_REQUEST_PAGES; i++)
+		wants->page[wants->pages++] = pages[i];
+	wants->behind = position + 1;
+	if (++wants->buffers >= ring->placing)
+		ring_ask(ring);
+}
+
+void ring_ask(struct nic_ring *ring)
+{
+	struct nic_wants *wants = &ring->wants;
+	struct nic_request *request =
+		wants->pages ? wanted_request(ring, wants->page, wants->pages, true) : NULL;
+
+	wants->pages = 0;
+	wants->buffers = 0;
+	if (!request)
+		return;
+	add_following(&request->request, ring, wants->behind);
+	request_raise(ring, request);
 }
 
 int requests_create(struct nic_ring *ring)

@@ -76,8 +76,10 @@ void account_lost(struct nic_ring *ring, const struct nic_frame *frame, enum los
 		frame_run_of(&frame->info, RUN_LOST, (__u8)reason, frame->arrived_ns);
 
 	ring->rx.lost[reason]++;
+	if (reason == LOSS_CACHE_FULL && !ring->state.cached.count)
+		ring->nic->lost_innocent++;
 	truth_frame(ring, frame, TRUTH_FRAME_LOST, (__u8)reason, blame.known ? blame.fault : 0, 0);
-	(void)flow_lost(ring->nic->flows, &frame->info, frame->arrived_ns);
+	run.needless = flow_lost(ring->nic->flows, &frame->info, frame->arrived_ns) > 0;
 	if (blame.known) {
 		run.blames = true;
 		run.pasid = ring->nic->pasid;
@@ -126,10 +128,9 @@ void account_fault_over(struct nic *nic, __u16 group)
 
 /* All that was lost of a range has come. */
 static void range_recovered(void *argument, __u64 addresses, __u64 ports,
-			    const struct lost_range *range)
+			    const struct lost_range *range, bool last)
 {
 	struct nic *nic = argument;
-	__u64 now_ns = monotonic_ns();
 	struct frames_probe run = {
 		.device = nic->index,
 		.queue = QUEUE_NONE,
@@ -138,16 +139,24 @@ static void range_recovered(void *argument, __u64 addresses, __u64 ports,
 		.sequence = (__u64)range->first << 32 | range->end,
 		.frames = range->end - range->first,
 		.since = range->since,
-		.code = (__u64)nic->pasid << 32,
+		.code = (__u64)nic->pasid << 32 | (last ? FRAMES_LAST : 0),
 	};
 
 	/* Who hears of it has heard of the loss before. */
 	for (__u32 r = 0; r < nic->queues; r++)
 		loss_runs_flush(nic->ring[r].runs);
 	FRAMES_PROBE(recovered, &run);
+}
+
+/* A stall of a flow is over. */
+static void flow_was_settled(void *argument, __u64 since)
+{
+	struct nic *nic = argument;
+	__u64 now_ns = monotonic_ns();
+
 	nic->stalls++;
-	if (now_ns - range->since > nic->stall_max_ns)
-		nic->stall_max_ns = now_ns - range->since;
+	if (now_ns - since > nic->stall_max_ns)
+		nic->stall_max_ns = now_ns - since;
 }
 
 static __u64 sum_lost(const struct nic_counters *counters)
@@ -200,8 +209,30 @@ static void tell_ring(const struct nic *nic, __u16 queue, enum ring_side side,
 	RING_PROBE(&probe);
 }
 
+/* What was lost on the way to the NIC belongs to no ring, and of which flow it was nobody has seen. */
+static void tell_missed(struct nic *nic)
+{
+	__u64 missed = nic->wire->ops->missed ? nic->wire->ops->missed(nic->wire) : 0;
+	__u64 frames = missed - nic->missed;
+	struct frames_probe run = {
+		.device = nic->index,
+		.queue = QUEUE_NONE,
+		.frames = frames << 32,
+		.since = nic->missed_ns,
+		.code = LOSS_BEFORE_NIC | (__u64)nic->pasid << 32,
+	};
+
+	nic->missed_ns = monotonic_ns();
+	if (!frames)
+		return;
+	nic->missed = missed;
+	truth_ring(nic, QUEUE_NONE, TRUTH_FRAMES_MISSED, LOSS_BEFORE_NIC, frames, 0);
+	FRAMES_PROBE(lost, &run);
+}
+
 void account_tell(struct nic *nic, __u64 now_ns)
 {
+	tell_missed(nic);
 	for (__u32 r = 0; r < nic->queues; r++) {
 		struct nic_ring *ring = &nic->ring[r];
 
@@ -259,6 +290,7 @@ void account_end(struct nic *nic)
 	for (int reason = 0; reason < LOSS_REASONS; reason++)
 		totals->lost[reason] = stats.rx.lost[reason];
 	totals->lost[LOSS_BEFORE_NIC] += stats.missed;
+	totals->lost_innocent = nic->lost_innocent;
 	totals->held = stats.rx.held;
 	totals->held_ever = stats.rx.held_ever;
 	totals->sent = stats.tx.frames;
@@ -270,6 +302,7 @@ void account_end(struct nic *nic)
 	totals->end_ns = nic->windows.end_ns;
 	totals->has_least = frame_windows_least(&nic->windows, &totals->least_bytes);
 	totals->steady_ns = frame_windows_steady_ns(&nic->windows);
+	flow_table_settle(nic->flows);
 	totals->stalls = nic->stalls;
 	totals->stall_max_ns = nic->stall_max_ns;
 }
@@ -281,6 +314,7 @@ int account_create(struct nic *nic)
 		.ranges = RANGES_OPEN,
 		.last_number = &last_flow,
 		.recovered = range_recovered,
+		.settled = flow_was_settled,
 		.argument = nic,
 	};
 

@@ -29,14 +29,19 @@ static void ring_halt(struct nic_ring *ring, const char *why)
 		ring->nic->name, why);
 }
 
+static int ring_try(struct nic_ring *ring, __u64 iova, __u64 length, bool write, struct dma *dma,
+		    __u64 absent[PORT_REQUEST_PAGES])
+{
+	return port_dma_try(ring->nic->port, ring->index, ring->nic->pasid, iova, length, write,
+			    dma, absent, PORT_REQUEST_PAGES);
+}
+
 /* 0 with references, 1: absent and asked for, *page being the first that is, or a negative errno. */
 static int ring_dma(struct nic_ring *ring, __u64 iova, __u64 length, bool write, struct dma *dma,
 		    __u64 *page)
 {
-	struct nic *nic = ring->nic;
 	__u64 absent[PORT_REQUEST_PAGES];
-	int result = port_dma_try(nic->port, ring->index, nic->pasid, iova, length, write, dma,
-				  absent, PORT_REQUEST_PAGES);
+	int result = ring_try(ring, iova, length, write, dma, absent);
 
 	if (result <= 0)
 		return result;
@@ -145,11 +150,27 @@ void store_prepare(struct nic_store *store)
 		store->range[i] = &store->memory[i];
 }
 
+/* Likewise of the buffer at `position`, and of what lies before it: asked for with all that its frame lacks. */
+static int buffer_dma(struct nic_ring *ring, __u64 position, __u64 iova, __u64 length,
+		      struct dma *dma, __u64 *page)
+{
+	__u64 absent[PORT_REQUEST_PAGES];
+	int result = ring_try(ring, iova, length, true, dma, absent);
+
+	if (result <= 0)
+		return result;
+	*page = absent[0];
+	ring_want_buffer(ring, position, absent, (__u32)result);
+	return 1;
+}
+
 /* The new references are taken before the old ones go: what was answered as present stays so. */
-static int extend(struct nic_ring *ring, struct nic_store *store, __u32 length, __u64 *page)
+static int extend(struct nic_ring *ring, __u64 position, struct nic_store *store, __u32 length,
+		  __u64 *page)
 {
 	struct dma **last = &store->range[store->ranges - 1], *both = store->range[store->ranges];
-	int result = ring_dma(ring, (*last)->iova, (*last)->length + length, true, both, page);
+	int result =
+		buffer_dma(ring, position, (*last)->iova, (*last)->length + length, both, page);
 
 	if (result)
 		return result;
@@ -175,13 +196,13 @@ bool ring_take(struct nic_ring *ring, __u64 position, struct nic_store *store, _
 	int result;
 
 	if (range_continues(store, descriptor)) {
-		result = extend(ring, store, descriptor->length, page);
+		result = extend(ring, position, store, descriptor->length, page);
 	} else if (store->ranges == NIC_RANGES) {
 		ring_halt(ring, halt_scattered);
 		return false;
 	} else {
-		result = ring_dma(ring, descriptor->address, descriptor->length, true,
-				  store->range[store->ranges], page);
+		result = buffer_dma(ring, position, descriptor->address, descriptor->length,
+				    store->range[store->ranges], page);
 		store->ranges += !result;
 	}
 	if (result < 0)

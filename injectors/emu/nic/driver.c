@@ -106,10 +106,13 @@ static int driver_create(void **argument, const struct driver_setup *setup)
 	return err;
 }
 
-/* Does this queue send? What is made up goes out by the first. */
-static bool queue_sends(const struct nic_driver_queue *queue)
+static int start_sender(struct nic_driver_queue *queue)
 {
-	return queue->driver->nic->networked || (queue->driver->generator && !queue->index);
+	int err = thread_start(&queue->sender, NULL, driver_transmit, queue, "guest-tx%u",
+			       queue->index);
+
+	queue->sending = !err;
+	return err;
 }
 
 static int driver_queue_start(struct nic_driver_queue *queue)
@@ -121,11 +124,8 @@ static int driver_queue_start(struct nic_driver_queue *queue)
 	err = thread_start(&queue->receiver, NULL, driver_receive, queue, "guest-rx%u",
 			   queue->index);
 	queue->receiving = !err;
-	if (!err && queue_sends(queue)) {
-		err = thread_start(&queue->sender, NULL, driver_transmit, queue, "guest-tx%u",
-				   queue->index);
-		queue->sending = !err;
-	}
+	if (!err && queue->driver->nic->networked)
+		err = start_sender(queue);
 	return err;
 }
 
@@ -134,9 +134,22 @@ static int driver_start(void *argument)
 	struct nic_driver *driver = argument;
 	int err = 0;
 
-	driver->start_ns = monotonic_ns();
 	for (__u32 q = 0; !err && q < driver->queues; q++)
 		err = driver_queue_start(&driver->queue[q]);
+	if (!err && driver->nic->networked)
+		nic_begin(driver->nic);
+	return err;
+}
+
+/* What is made up goes out by the first queue, or comes from the wire. */
+static int driver_begin(void *argument)
+{
+	struct nic_driver *driver = argument;
+	int err = 0;
+
+	driver->start_ns = monotonic_ns();
+	if (driver->generator)
+		err = start_sender(&driver->queue[0]);
 	if (!err)
 		nic_begin(driver->nic);
 	return err;
@@ -209,6 +222,7 @@ static void driver_stop(void *argument)
 const struct device_driver nic_driver = {
 	.create = driver_create,
 	.start = driver_start,
+	.begin = driver_begin,
 	.wait = driver_wait,
 	.stop = driver_stop,
 	.destroy = driver_destroy,

@@ -2,6 +2,8 @@
 /* The guest sends what its network gives it, or frames that are made up: a chain of buffers a frame. */
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/uio.h>
 
 #include "injectors/emu/nic/driver_private.h"
@@ -138,8 +140,11 @@ static long next_from_tap(struct nic_driver_queue *queue, int tap, const struct 
 		length = readv(tap, iov, count);
 		if (length > 0)
 			return length;
-		if (length < 0 && errno != EAGAIN && errno != EINTR)
+		if (length < 0 && errno != EAGAIN && errno != EINTR) {
+			fprintf(stderr, "faultline: the guest of %s reads no more frames: %s\n",
+				queue->driver->nic->name, strerror(errno));
 			return 0;
+		}
 		poll(ready, 2, -1);
 	}
 	return 0;
@@ -149,6 +154,7 @@ static long next_from_tap(struct nic_driver_queue *queue, int tap, const struct 
 static long next_made_up(struct nic_driver *driver, const struct iovec *iov, int count)
 {
 	__u32 header = nic_header_bytes(&driver->nic->settings), length = 0;
+	__u32 room = driver->nic->frame_bytes - header;
 	unsigned char *frame = driver->queue[0].made_up;
 	__u64 due;
 
@@ -157,8 +163,8 @@ static long next_made_up(struct nic_driver *driver, const struct iovec *iov, int
 		if (due == ~0ull)
 			break;
 		if (!due) {
-			length = generator_next(driver->generator, frame + header,
-						driver->nic->frame_bytes - header);
+			/* The plan has seen to it that none is longer. */
+			length = generator_next(driver->generator, frame + header, room);
 			break;
 		}
 		sleep_until(due < monotonic_ns() + LATEST_STOP_NS

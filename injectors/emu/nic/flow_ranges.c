@@ -56,6 +56,8 @@ static void drop_range(struct flow_table *table, struct known_flow *flow, __u32 
 	table->unused_ranges = index;
 	flow->range_count--;
 	table->open--;
+	if (!flow->range_count && table->config.settled)
+		table->config.settled(table->config.argument, flow->stalled_since);
 }
 
 static void abandon(struct flow_table *table, struct known_flow *flow, __u32 *link)
@@ -105,6 +107,8 @@ static bool open_alone(struct flow_table *table, struct known_flow *flow, __u32 
 	piece = take_piece(table, flow, lost.first, lost.end, 0);
 	if (!piece)
 		return false;
+	if (!flow->range_count)
+		flow->stalled_since = lost.since;
 	table->unused_ranges = table->ranges[index].next;
 	table->ranges[index] = (struct open_range){lost, piece, *link};
 	*link = index;
@@ -232,6 +236,23 @@ static __u32 first_unseen(struct flow_table *table, const struct frame_info *inf
 	return sequence_later(info->first, mark->end);
 }
 
+/* Whether something of it is lost and has not come since. */
+static bool has_missing_byte(const struct flow_table *table, const struct frame_info *info)
+{
+	const struct known_flow *flow =
+		table->open ? flow_find((struct flow_table *)table, frame_addresses(info),
+					frame_ports(info))
+			    : NULL;
+
+	for (__u32 range = flow ? flow->ranges : 0; range; range = table->ranges[range].next)
+		for (__u32 piece = table->ranges[range].pieces; piece;
+		     piece = table->pieces[piece].next)
+			if (sequence_before(table->pieces[piece].first, info->end) &&
+			    sequence_before(info->first, table->pieces[piece].end))
+				return true;
+	return false;
+}
+
 int flow_lost(struct flow_table *table, const struct frame_info *info, __u64 now)
 {
 	struct lost_range lost = {.end = info->end, .since = now};
@@ -243,7 +264,7 @@ int flow_lost(struct flow_table *table, const struct frame_info *info, __u64 now
 		return 0;
 	lost.first = first_unseen(table, info);
 	if (!sequence_before(lost.first, lost.end))
-		return 0;
+		return has_missing_byte(table, info) ? 0 : 1;
 	flow = flow_find_or_add(table, frame_addresses(info), frame_ports(info));
 	if (flow)
 		abandon_old(table, flow, info);
@@ -289,8 +310,8 @@ static void recover(struct flow_table *table, struct known_flow *flow, __u32 *li
 
 	drop_range(table, flow, link);
 	if (table->config.recovered)
-		table->config.recovered(table->config.argument, flow->addresses, flow->ports,
-					&lost);
+		table->config.recovered(table->config.argument, flow->addresses, flow->ports, &lost,
+					!flow->range_count);
 }
 
 void flow_delivered_open(struct flow_table *table, const struct frame_info *info)
@@ -331,4 +352,12 @@ void flow_mark_delivered(struct flow_table *table, const struct frame_info *info
 		*mark = (struct flow_mark){hash, info->end, true};
 	else
 		mark->end = sequence_later(mark->end, info->end);
+}
+
+void flow_table_settle(struct flow_table *table)
+{
+	for (__u32 i = 1; i <= table->flow_count && table->config.settled; i++)
+		if (table->flows[i].range_count)
+			table->config.settled(table->config.argument,
+					      table->flows[i].stalled_since);
 }

@@ -27,9 +27,12 @@ struct lost_range {
 	__u64 since;	  /* when its first frame was lost */
 };
 
-/* `addresses` and `ports` as of the NIC's probes. */
+/* `addresses` and `ports` as of the NIC's probes; last: nothing of the flow is open any more. */
 typedef void (*flow_recovered)(void *argument, __u64 addresses, __u64 ports,
-			       const struct lost_range *range);
+			       const struct lost_range *range, bool last);
+
+/* Nothing of a flow is open any more that had been since then. */
+typedef void (*flow_settled)(void *argument, __u64 since);
 
 struct flow_config {
 	__u32 flows;  /* known at a time, at least 1; the least used is forgotten for a new one */
@@ -37,6 +40,7 @@ struct flow_config {
 	/* The last number given, shared by the tables of a truth log; NULL: the table's own. */
 	atomic_uint *last_number;
 	flow_recovered recovered; /* may be NULL; may not call the table */
+	flow_settled settled;	  /* likewise */
 	void *argument;
 };
 
@@ -78,7 +82,7 @@ __u32 flow_number(struct flow_table *table, __u64 addresses, __u64 ports, bool *
 
 /*
  * A TCP frame was lost at `now`, others are passed over. -ENOSPC: not all of its range is followed.
- * A range that flow_mark_delivered() knows to have been delivered before does not open.
+ * A range that flow_mark_delivered() knows to have been delivered before does not open: 1, nobody misses any of the frame.
  */
 int flow_lost(struct flow_table *table, const struct frame_info *info, __u64 now);
 
@@ -97,6 +101,9 @@ static inline void flow_delivered(struct flow_table *table, const struct frame_i
  * having been told of all losses.
  */
 void flow_mark_delivered(struct flow_table *table, const struct frame_info *info);
+
+/* Tells config.settled of each flow that has open ranges, which it keeps: nothing more will come. */
+void flow_table_settle(struct flow_table *table);
 
 static inline const struct flow_totals *flow_table_totals(const struct flow_table *table)
 {

@@ -25,7 +25,8 @@ struct known_flow {
 	__u64 addresses, ports;
 	__u32 number;
 	__u32 next_in_bucket;
-	__u32 ranges; /* in the order of sequence numbers */
+	__u32 ranges;	     /* in the order of sequence numbers */
+	__u64 stalled_since; /* the first loss since nothing was open; as long as there are ranges */
 	__u16 range_count, piece_count;
 	bool met; /* since the hand came by */
 };

@@ -17,8 +17,10 @@ struct frame_windows {
 void frame_windows_add(struct frame_windows *windows, __u64 now_ns, __u32 bytes);
 /* The fewest bytes of a whole window between the first frame and the last; false: there is none. */
 bool frame_windows_least(const struct frame_windows *windows, __u64 *bytes);
-/* Since the first frame, until the end of the first window with 80% of the median of the last half of them; 0: there
- * are too few. */
+/*
+ * From the first frame to the end of the first window of the first half second with 80% of the bytes of the best half
+ * second: a guest that waits out timeouts until its ring is warm is not steady before. 0: it lasted for less than that.
+ */
 __u64 frame_windows_steady_ns(const struct frame_windows *windows);
 
 #endif

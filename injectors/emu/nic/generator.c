@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "injectors/emu/nic/generated_frame.h"
 #include "lib/base/clock.h"
@@ -18,14 +19,22 @@ struct generator {
 	__u64 weights;
 	__u64 made;
 	struct generated next;
+	unsigned char *whole; /* room for a frame that is cut */
 };
 
 int generator_create(struct generator **generator, const struct traffic_config *traffic)
 {
 	struct generator *new = calloc(1, sizeof(*new));
+	__u64 longest = 0;
 
-	if (!new)
+	for (__u32 i = 0; i < traffic->size_count; i++)
+		longest = traffic->sizes[i] > longest ? traffic->sizes[i] : longest;
+	if (new)
+		new->whole = malloc(longest);
+	if (!new || !new->whole) {
+		free(new);
 		return failed(-ENOMEM, "no memory for traffic %s", traffic->name);
+	}
 	new->traffic = *traffic;
 	new->random.state = traffic->seed;
 	generated_init(&new->template, traffic->seed);
@@ -37,6 +46,8 @@ int generator_create(struct generator **generator, const struct traffic_config *
 
 void generator_destroy(struct generator *generator)
 {
+	if (generator)
+		free(generator->whole);
 	free(generator);
 }
 
@@ -79,9 +90,12 @@ __u32 generator_next(struct generator *generator, void *frame, size_t room)
 		generator->next.flow = 0;
 		generator->next.number++;
 	}
-	if (this.length > room)
-		return 0;
-	generated_make(&generator->template, &this, frame);
+	if (this.length <= room) {
+		generated_make(&generator->template, &this, frame);
+	} else {
+		generated_make(&generator->template, &this, generator->whole);
+		memcpy(frame, generator->whole, room);
+	}
 	return this.length;
 }
 

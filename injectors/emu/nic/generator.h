@@ -22,7 +22,7 @@ void generator_destroy(struct generator *generator);
 
 /* When the next frame is due, by the traffic's rate since `start_ns`: at once is 0. ~0: there is none any more. */
 __u64 generator_due(const struct generator *generator, __u64 start_ns, __u64 now_ns);
-/* The next frame into `room` bytes; its length, 0 if it is longer than that: then it is passed over. */
+/* The next frame into `room` bytes; its length: where that is more, the frame was cut. */
 __u32 generator_next(struct generator *generator, void *frame, size_t room);
 /* The number of a frame in its flow; false: it is not ours, or not as long as it was. */
 bool generated_number(const void *frame, size_t length, __u64 *number);

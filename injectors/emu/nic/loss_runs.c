@@ -104,9 +104,12 @@ static void begin_run(struct loss_runs *runs, const struct frame_run *frame, __u
 
 static bool continues(const struct frame_run *run, const struct frame_run *frame)
 {
+	/* Those without a byte are of no range, and make none longer. */
 	return run->end == frame->first && run->code == frame->code &&
-	       run->blames == frame->blames && run->pasid == frame->pasid &&
-	       run->group == frame->group && run->bytes + frame->bytes <= RUN_BYTES_MAX;
+	       (run->first == run->end) == (frame->first == frame->end) &&
+	       run->blames == frame->blames && run->needless == frame->needless &&
+	       run->pasid == frame->pasid && run->group == frame->group &&
+	       run->bytes + frame->bytes <= RUN_BYTES_MAX;
 }
 
 void loss_runs_add(struct loss_runs *runs, const struct frame_run *frame)
@@ -169,7 +172,7 @@ void frame_run_probe(const struct frame_run *run, __u32 device, __u16 queue,
 		.sequence = (__u64)run->first << 32 | run->end,
 		.frames = (__u64)run->frames << 32 | run->bytes,
 		.since = run->since,
-		.code = run->code,
+		.code = run->code | (run->needless ? FRAMES_NEEDLESS : 0),
 	};
 	if (run->blames)
 		probe->code |= (run->group + 1ull) << 8 | (__u64)run->pasid << 32;

@@ -28,8 +28,9 @@ struct frame_run {
 	__u32 frames;
 	__u32 pasid, group; /* of the page request group that cost it, if it `blames` one, else 0 */
 	bool blames;
-	__u8 kind; /* enum run_kind */
-	__u8 code; /* enum loss_reason or enum hold_place */
+	bool needless; /* of a lost one: all of it had been delivered before, nobody waits for it */
+	__u8 kind;     /* enum run_kind */
+	__u8 code;     /* enum loss_reason or enum hold_place */
 };
 
 typedef void (*run_tell)(void *argument, const struct frame_run *run);

@@ -121,7 +121,7 @@ static int create_wire(struct nic *nic, const struct device_setup *setup)
 		config.guest_queues = nic->queues;
 		err = network_open(&nic->network, &config);
 		nic->networked = !err;
-		return err ? err : wire_tap_create(&nic->wire, nic->network.ends[NETWORK_WIRE].tap);
+		return err ? err : wire_tap_create(&nic->wire, &nic->network.ends[NETWORK_WIRE]);
 	case NIC_WIRE_GENERATOR:
 		if (!setup->traffic)
 			return failed(-EINVAL, "wire=generator needs a [traffic]");

@@ -75,6 +75,11 @@ static int check_frames(const struct device_check *check, const struct nic_setti
 			"which rx_policy=ooo may scatter; accepted: at most %d buffers a "
 			"frame",
 			check->where, settings->rx_buffer, device->name, bytes, needed, NIC_RANGES);
+	if (settings->rx_policy == RX_POLICY_cache && settings->cache_bytes < bytes)
+		return failed(-EBADMSG,
+			      "%s: cache_bytes=%llu of %s: a frame of up to %u bytes has no room; "
+			      "accepted: at least as many",
+			      check->where, settings->cache_bytes, device->name, bytes);
 	if (settings->rx_policy == RX_POLICY_backup && needed > settings->bitmap_entries)
 		return failed(-EBADMSG,
 			      "%s: bitmap_entries=%u of %s: a frame of up to %u bytes takes %llu; "
@@ -83,11 +88,30 @@ static int check_frames(const struct device_check *check, const struct nic_setti
 	return 0;
 }
 
+/* What the guest sends is its own; a wire may bring anything. */
+static int check_sent_sizes(const struct device_check *check, const struct nic_settings *settings)
+{
+	const struct traffic_config *traffic = check->traffic;
+	__u32 most = nic_frame_bytes(settings) - nic_header_bytes(settings);
+
+	for (__u32 i = 0; i < traffic->size_count && settings->wire == NIC_WIRE_LOOP; i++)
+		if (traffic->sizes[i] > most)
+			return failed(-EBADMSG,
+				      "%s: [traffic %s] sizes: the guest of %s does not send "
+				      "frames of %llu bytes; accepted: up to %u, or a larger mtu",
+				      check->where, traffic->name, check->device->name,
+				      traffic->sizes[i], most);
+	return 0;
+}
+
 static int nic_agree(const struct device_check *check)
 {
 	const struct nic_settings *settings = (const void *)check->device->settings.bytes;
-	int err = check_frames(check, settings);
+	int err;
 
+	if (check->traffic)
+		return check_sent_sizes(check, settings);
+	err = check_frames(check, settings);
 	if (!err)
 		err = check_memory(check, settings);
 	if (!err && settings->wire == NIC_WIRE_TAP) {
@@ -194,8 +218,10 @@ static const struct option_row nic_rows[] = {
 		 "[traffic] arrive; loop: the guest sends a [traffic], which comes back"},
 	{"device", "interrupt_delay", OPTION_TIME, SETTING(interrupt_delay_ns), 0, 1e8, "0",
 	 .meaning = "how long the first frame waits for others before the guest is interrupted"},
-	{"device", "interrupt_frames", OPTION_COUNT, SETTING(interrupt_frames), 1, 4096, "1",
-	 .meaning = "buffers with frames after which it is interrupted at once"},
+	{"device", "interrupt_frames", OPTION_COUNT, SETTING(interrupt_frames), 0, 4096, "0",
+	 .meaning =
+		 "frames after which it is interrupted without waiting for more; 0: however many",
+	 .needs = {{"interrupt_delay", NULL}}},
 	{"device", "prefault", OPTION_COUNT, SETTING(prefault), 0, NIC_PREFAULT_MAX, "0",
 	 .meaning = "buffers behind the one that faulted whose absent pages are asked for with it",
 	 .needs = {{"rx_policy", "drop,cache,backup,ooo"}}},

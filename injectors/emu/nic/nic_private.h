@@ -47,6 +47,13 @@ struct nic_request {
 	__u64 fault[PORT_REQUEST_PAGES]; /* its number in the truth log */
 };
 
+/* Absent pages of one frame's buffers, which are asked for together. */
+struct nic_wants {
+	__u64 page[PORT_REQUEST_PAGES];
+	__u32 pages, buffers;
+	__u64 behind; /* the position after the newest of these buffers */
+};
+
 /* Which fault a lost frame is blamed on. */
 struct nic_blame {
 	bool known;
@@ -59,20 +66,24 @@ struct nic_ring {
 	struct nic *nic;
 	__u16 index;
 	bool halted;
-	const char *why;		/* it is: one of halt_* */
-	bool retry;			/* something absent may be present now */
-	__u64 retry_ns;			/* try again then; 0: somebody will tell */
-	__u64 ask_ns;			/* no page is asked for before */
-	unsigned int unanswered;	/* requests that came to nothing, since one did not */
-	__u64 first_absent;		/* of the frame that is being placed; 0: none */
-	__u64 descriptor_page;		/* what the newest fetch of descriptors found absent */
-	__u64 absent_page;		/* the page that the newest frame found absent */
+	const char *why;	 /* it is: one of halt_* */
+	bool retry;		 /* something absent may be present now */
+	__u64 retry_ns;		 /* try again then; 0: somebody will tell */
+	__u64 ask_ns;		 /* no page is asked for before */
+	unsigned int unanswered; /* times that it had to wait for that, since an answer came */
+	bool refused;		 /* the newest request was, before anybody could answer it */
+	struct nic_wants wants;	 /* of the frame that is being placed */
+	__u32 placing;		 /* buffers that it needs */
+	__u64 first_absent;	 /* of the frame that is being placed; 0: none */
+	__u64 descriptor_page;	 /* what the newest fetch of descriptors found absent */
+	__u64 absent_page;	 /* the page that the newest frame found absent */
 	__u64 descriptors, completions; /* IOVAs of the two arrays */
 	struct nic_descriptor *posted;	/* by slot */
 	struct nic_completion *done;	/* by position modulo the depth, until it is published */
 	__u64 published;		/* the head register */
-	__u64 oldest_ns;		/* of what no interrupt has told yet; 0: nothing */
-	__u32 pending;			/* frames of that */
+	bool untold;			/* there are completions that no interrupt has told yet */
+	__u64 oldest_ns;		/* since when */
+	__u32 pending;			/* frames of that, where they count */
 	struct io_range reports[NIC_REPORTS]; /* what was written and is not yet told */
 	__u32 report_count;
 	struct rx_queue *queue;	      /* the IOprovider's, of `backup` */
@@ -131,6 +142,8 @@ struct nic {
 	struct frame_totals *totals;
 	struct frame_windows windows;
 	__u64 stalls, stall_max_ns;
+	__u64 lost_innocent;
+	__u64 missed, missed_ns; /* by the wire, as it was told last, and when */
 	bool networked;
 	struct network network;
 	struct nic_counters *tx; /* of each ring, atomic */
@@ -172,8 +185,12 @@ void ring_tell_done(struct nic_ring *ring);
 /* absent.c */
 int requests_create(struct nic_ring *ring);
 void requests_destroy(struct nic_ring *ring);
-/* These pages are absent: asks for those that nobody has asked for. */
+/* These pages, of descriptors or completions, are absent: asks for those that nobody has asked for. */
 void ring_want(struct nic_ring *ring, const __u64 *pages, __u32 count, bool write);
+/* Likewise pages of the buffer at `position`. What one frame lacks is asked for at once: as soon as as many buffers as
+ * it needs (ring->placing) were found absent, and the rest by ring_ask(). */
+void ring_want_buffer(struct nic_ring *ring, __u64 position, const __u64 *pages, __u32 count);
+void ring_ask(struct nic_ring *ring);
 /* The fault that is open for a page; of one that no request is for, as the ring has all that it may have, the oldest
  * that the ring waits for. Unknown: neither. */
 struct nic_blame ring_blame(const struct nic_ring *ring, __u64 page);

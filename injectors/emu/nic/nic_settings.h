@@ -23,8 +23,8 @@ struct nic_settings {
 	enum nic_wire wire;
 	__u64 interrupt_delay_ns;
 	__u32 interrupt_frames;
-	__u32 prefault;	   /* buffers behind the one that faulted */
-	__u32 fault_limit; /* page requests' groups outstanding for a ring */
+	__u32 prefault; /* buffers behind the one that faulted */
+	__u32 fault_limit; /* page requests outstanding for a ring: what is asked for together is one */
 	__u64 cache_bytes;
 	__u32 backup_entries, bitmap_entries;
 	/* wire = tap */

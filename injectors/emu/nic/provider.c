@@ -31,8 +31,10 @@ static bool take_buffers(struct nic_ring *ring, const struct rx_held *held)
 	bool all = true;
 
 	/* All are looked at, so that all that are absent are asked for. */
+	ring->placing = held->count;
 	for (__u32 i = 0; i < held->count; i++)
 		all &= ring_take(ring, held->position + i, store, &page);
+	ring_ask(ring);
 	if (!all)
 		references_drop(ring->nic, store);
 	return all;

@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/eventfd.h>
 
 #include "injectors/emu/inject.h"
@@ -52,6 +54,14 @@ static void frame_lost(struct nic_ring *ring, const struct nic_frame *frame,
 	account_lost(ring, frame, reason, blame);
 }
 
+/* That a frame needs; at least 1. */
+static __u32 frame_buffers(const struct nic *nic, __u32 length)
+{
+	__u32 buffer = (__u32)nic->settings.rx_buffer;
+
+	return length > buffer ? (length + buffer - 1) / buffer : 1;
+}
+
 static void frame_arrives(struct nic_ring *ring, const struct nic_frame *frame)
 {
 	const struct rx_frame state = {
@@ -63,7 +73,9 @@ static void frame_arrives(struct nic_ring *ring, const struct nic_frame *frame)
 	struct rx_verdict verdict;
 
 	ring->first_absent = 0;
+	ring->placing = frame_buffers(nic, frame->length);
 	rx_ring_receive(&ring->state, &state, &verdict);
+	ring_ask(ring);
 	if (ring->first_absent)
 		ring->absent_page = ring->first_absent;
 	switch (verdict.place) {
@@ -131,6 +143,7 @@ static void release_cached(struct nic_ring *ring)
 	struct rx_frame state;
 	bool any = false;
 
+	ring->placing = RX_FRAME_BUFFERS;
 	while (rx_ring_next(&ring->state, &state, &verdict)) {
 		struct nic_frame frame = nic_frame_held(ring->nic, &state);
 
@@ -139,6 +152,7 @@ static void release_cached(struct nic_ring *ring)
 		account_delivered(ring, &frame, HOLD_CACHE);
 		any = true;
 	}
+	ring_ask(ring);
 	references_drop(ring->nic, &ring->nic->store);
 	if (any)
 		account_released(ring);
@@ -169,21 +183,36 @@ static void ring_catch_up(struct nic_ring *ring, __u64 now_ns)
 		release_cached(ring);
 }
 
+/* That completions have ended. */
+static __u32 frames_between(const struct nic_ring *ring, __u64 first, __u64 end)
+{
+	__u32 frames = 0;
+
+	if (!ring->nic->settings.interrupt_frames)
+		return 0;
+	for (; first < end; first++)
+		frames += ring->done[first % ring->nic->depth].flags & NIC_LAST;
+	return frames;
+}
+
 /* Completions, and an interrupt when enough have gathered or the first has waited long enough. */
 static void ring_tell_guest(struct nic_ring *ring, __u64 now_ns)
 {
 	const struct nic_settings *settings = &ring->nic->settings;
 	__u64 before = ring->published;
+	bool enough;
 
 	ring_tell_done(ring);
 	if (ring->published != before) {
-		if (!ring->pending)
+		if (!ring->untold)
 			ring->oldest_ns = now_ns;
-		ring->pending += (__u32)(ring->published - before);
+		ring->untold = true;
+		ring->pending += frames_between(ring, before, ring->published);
 	}
-	if (!ring->pending || (ring->pending < settings->interrupt_frames &&
-			       now_ns < ring->oldest_ns + settings->interrupt_delay_ns))
+	enough = settings->interrupt_frames && ring->pending >= settings->interrupt_frames;
+	if (!ring->untold || (!enough && now_ns < ring->oldest_ns + settings->interrupt_delay_ns))
 		return;
+	ring->untold = false;
 	ring->pending = 0;
 	ring->rx.interrupts++;
 	doorbell_ring(&ring->registers->interrupt);
@@ -239,12 +268,13 @@ static __u64 earlier(__u64 a, __u64 b)
 	return b && b < a ? b : a;
 }
 
-static void wait_for_frames(struct nic *nic)
+static void wait_for_frames(struct nic *nic, bool ended)
 {
 	__u64 at_ns = 0, until = nic->account_ns, now = monotonic_ns();
+	/* What is broken is always ready. */
 	struct pollfd ready[2] = {
 		{.fd = nic->kick, .events = POLLIN},
-		{.fd = nic->wire->ops->ready(nic->wire, &at_ns), .events = POLLIN}};
+		{.fd = ended ? -1 : nic->wire->ops->ready(nic->wire, &at_ns), .events = POLLIN}};
 	struct timespec timeout;
 	eventfd_t kicks;
 
@@ -254,7 +284,7 @@ static void wait_for_frames(struct nic *nic)
 		const struct nic_ring *ring = &nic->ring[r];
 
 		until = earlier(until, ring->retry_ns);
-		if (ring->pending)
+		if (ring->untold)
 			until = earlier(until, ring->oldest_ns + nic->settings.interrupt_delay_ns);
 	}
 	pthread_mutex_unlock(&nic->lock);
@@ -279,14 +309,18 @@ void *nic_receive(void *argument)
 				nic->wire, nic->batch + (size_t)count * nic->frame_bytes,
 				nic->frame_bytes, now_ns);
 
-			ended = length < 0;
+			if (length < 0) {
+				fprintf(stderr, "faultline: the wire of %s is gone: %s\n",
+					nic->name, strerror((int)-length));
+				ended = true;
+			}
 			if (length <= 0)
 				break;
 			lengths[count++] = length;
 		}
 		serve(nic, lengths, count, now_ns);
 		if (!count && !nic_stopping(nic))
-			wait_for_frames(nic);
+			wait_for_frames(nic, ended);
 	}
 	return NULL;
 }

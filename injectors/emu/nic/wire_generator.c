@@ -37,8 +37,7 @@ static long generator_receive(struct wire *wire, void *frame, size_t room, __u64
 	from->given_ns = now_ns;
 	memset(frame, 0, from->header);
 	length = generator_next(from->generator, (char *)frame + from->header, room - from->header);
-	/* Longer than the NIC takes: it is lost, as any frame that does not fit. */
-	return length ? (long)(length + from->header) : (long)room + 1;
+	return (long)(length + from->header);
 }
 
 static void generator_send(struct wire *wire, const struct iovec *iov, int count)

@@ -33,6 +33,10 @@ static const struct probe_row rows[] = {
 	{PROBE_TCP_ERROR, "tcp_error", &tcp_object, EVENT_TCP_ERROR,
 	 METHODS(TRACEPOINT_AS(inet_sk_error_report, "tcp_error")), .place = PLACE_NETWORKS,
 	 .without = "which connections TCP gave up is not known", .unaccused = "none need fail"},
+	{PROBE_TCP_CLOSED, "tcp_closed", &tcp_object, EVENT_TCP_CLOSED,
+	 METHODS(TRACEPOINT_AS(tcp_destroy_sock, "tcp_closed")), .place = PLACE_NETWORKS,
+	 .without = "which connections ended without a program that was told is not known",
+	 .unaccused = "none need end while it is recorded"},
 };
 
 struct network_entry {

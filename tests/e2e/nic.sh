@@ -53,7 +53,7 @@ run() {
 		"$INJECT" run job.ini --csv=results.csv --truth truth >run.out 2>run.err
 	equal "$1: it was recorded" $? 0
 	"$FAULTLINE" report run.flt --csv=csv --raw-time >/dev/null 2>report.err
-	/usr/bin/python3 "$root/tests/reference/compare_frames.py" csv truth >verdict 2>&1
+	/usr/bin/python3 "$root/tests/reference/compare_frames.py" csv truth run.flt >verdict 2>&1
 }
 
 adopt() {

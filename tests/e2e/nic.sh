@@ -53,7 +53,7 @@ run() {
 		"$INJECT" run job.ini --csv=results.csv --truth truth >run.out 2>run.err
 	equal "$1: it was recorded" $? 0
 	"$FAULTLINE" report run.flt --csv=csv --raw-time >/dev/null 2>report.err
-	/usr/bin/python3 "$root/tests/reference/compare_frames.py" csv truth >verdict 2>&1
+	/usr/bin/python3 "$root/tests/reference/compare_frames.py" csv truth run.flt >verdict 2>&1
 }
 
 adopt() {
@@ -96,17 +96,48 @@ resent() {
 		test "$(sum csv/flows.csv probes)" -le "$(sum results.csv probes)"
 }
 
+# What an objective finds in run.flt, and what top shows of it at its end, is what the tables have.
+objectives() {
+	printf '[slo gentle]\nloss = 99%%\nmax_stall = 1h\n[slo strict]\nloss = 0%%\nmax_stall = 10ms\nmin_throughput = 1G\n' >slo.ini
+	rm -rf slo
+	"$FAULTLINE" slo run.flt -c slo.ini --csv=slo >/dev/null 2>slo.err
+	equal "objectives: they are broken" $? 6
+	equal "objectives: each lost frame, each stall of more than 10 ms, too little throughput, and only the strict ones" \
+		"$(/usr/bin/python3 - <<'PY'
+import csv
+rows = list(csv.DictReader(open("slo/violations.csv")))
+reasons = [name for name in rows[0] if name.startswith("lost_")]
+print(sum(int(row[name]) for row in rows if row["metric"] == "loss" for name in reasons),
+      sum(row["metric"] == "stall" for row in rows), any(row["metric"] == "throughput" for row in rows),
+      {row["slo"] for row in rows})
+PY
+)" "$(/usr/bin/python3 - <<'PY'
+import csv
+print(sum(int(row["lost"]) for row in csv.DictReader(open("csv/drops.csv"))),
+      sum(int(row["duration_ns"]) > 10e6 for row in csv.DictReader(open("csv/stalls.csv"))), True, {"strict"})
+PY
+)"
+	"$FAULTLINE" top -b --csv --view=nic --since-start -i run.flt >top.csv 2>/dev/null
+	check "top's view of NICs ends as the report's table" /usr/bin/python3 "$root/tests/reference/compare_top.py" \
+		top.csv csv/nic.csv rate_per_s least_bytes_per_s
+}
+
 for policy in pin drop cache backup ooo; do
 	job $policy 13 "$delays"
 	run $policy
 	resent $policy
 	adopt $policy
+	/usr/bin/python3 "$root/tests/reference/compare_nic.py" results.csv truth >verdict 2>&1
+	adopt "$policy: results"
 	equal $policy:\ frames\ are\ delivered,\ lost\ or\ held \
 		$(($(sum results.csv frames) + $(sum results.csv lost_before_nic))) \
 		$(($(sum results.csv delivered) + $(sum results.csv lost) + $(sum results.csv held_now)))
 	equal "$policy: lost frames are those of the results" "$(sum csv/drops.csv lost)" "$(sum results.csv lost)"
 	case $policy in
-	drop) check "$policy: frames were lost" test "$(sum results.csv lost_fault)" -gt 0 ;;
+	drop)
+		check "$policy: frames were lost" test "$(sum results.csv lost_fault)" -gt 0
+		objectives
+		;;
 	ooo) ;;
 	*) equal "$policy: none was lost to a fault" "$(sum results.csv lost_fault)" 0 ;;
 	esac
@@ -191,6 +222,26 @@ check "with frame_loss: TCP sent some again" test "$(sum results.csv retransmits
 adopt "with frame_loss"
 check "with frame_loss: the wire lost some" test "$(sum csv/nic.csv lost_wire)" -gt 0
 equal "with frame_loss: as many as the results say" "$(sum csv/nic.csv lost_wire)" "$(sum results.csv lost_wire)"
+
+# Flows of rings without a fault lose nothing to those of others, and no stall of theirs is for one.
+for policy in drop backup; do
+	job $policy 2 "$delays"
+	sed -i -e 's/-t 2 -J/-P 24 -t 2 -J/' -e '/^model/a queues = 4' job.ini
+	run "four rings, $policy"
+	adopt "four rings, $policy"
+	/usr/bin/python3 - >isolated 2>&1 <<'PY'
+import csv, json
+faulted = {int(row["queue"]) for row in csv.DictReader(open("csv/faults.csv"))}
+used = {record["queue"] for record in map(json.loads, open("truth")) if record["what"] == "frame"}
+assert 0 < len(faulted) < len(used) == 4, (faulted, used)
+of_others = "lost_fault", "lost_cache_full", "lost_backup_full"
+for table in "nic", "stalls":
+    for row in csv.DictReader(open(f"csv/{table}.csv")):
+        if row["queue"] and int(row["queue"]) not in faulted and row.get("side") != "tx":
+            assert not any(int(row[name]) for name in of_others), row
+PY
+	equal "four rings, $policy: those without a fault have no loss and no stall for one" "$? $(tail -n 1 isolated)" "0 "
+done
 
 # A probe less, and what is told must differ.
 for probe in frames_lost frames_recovered; do

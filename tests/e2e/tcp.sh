@@ -62,6 +62,13 @@ equal "this kind was" "$(state_of kinds tcp_error)" on
 
 record left --tcp --disable-probe tcp_retransmit -- "$loss" --short
 check "a report says what is missing" grep -q 'what TCP sent again is not known' <("$FAULTLINE" report left.flt 2>/dev/null | tr '\n' ' ')
+# One probe less, and what is told differs.
+for probe in tcp_retransmit tcp_synack tcp_state tcp_error; do
+	record "no-$probe" --tcp --kind tcp --disable-probe "$probe" -- "$loss"
+	/usr/bin/python3 "$root/tests/reference/compare_tcp.py" "no-$probe.flt" "no-$probe.made" >"no-$probe.compared" 2>&1
+	check "without $probe the comparison fails" grep -q '^not ok' "no-$probe.compared"
+done
+
 "$FAULTLINE" top --tcp -b 300ms 2 >top.out 2>top.err
 equal "top --tcp: exit code" $? 0
 finish

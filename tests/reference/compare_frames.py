@@ -2,21 +2,29 @@
 # SPDX-License-Identifier: GPL-2.0
 """Holds what a report says of lost frames and of stalls against the truth log of the emulated machine.
 
-    compare_frames.py CSVDIR TRUTH
+    compare_frames.py CSVDIR TRUTH [RECORDING]
 
 CSVDIR is what `faultline report --csv=CSVDIR --raw-time` wrote of a machine with one NIC; TRUTH its log
 (docs/truth-log.md), which has each frame by itself. Every lost frame is in the runs of its flow, ring, reason
-and fault, and none is invented; held frames, heads that move and reports of rings are as many; a stall is computed again byte by byte of the sequence space. Prints
+and fault, and none is invented; held frames, heads that move and reports of rings are as many; a stall is computed
+again byte by byte of the sequence space, what ended it from what RECORDING has of TCP. Prints
 "ok - ..."/"not ok - ..." lines and the plain closing line.
 """
 import collections
 import csv
 import json
+import math
 import sys
+
+import flt_read
 
 REASONS = {1: "fault", 2: "no_buffer", 3: "cache_full", 4: "backup_full", 5: "before_nic", 6: "wire",
            7: "overlong"}
 FAULT = 1
+BATCH = 32  # frames that the NIC takes off the wire at once; they have come at one time
+SYNACK, RETRANSMIT = 86, 85
+FAILED = 32
+RECOVERIES = {1: "timeouts", 2: "probes", 3: "fast", 4: "slow_start"}
 passed = failed = 0
 
 
@@ -174,14 +182,19 @@ def compare_rings(frames, rings):
 
 
 class Stall:
-    def __init__(self, frame):
+    def __init__(self, frame, earliest, latest):
         self.start, self.lost, self.reasons = frame.time, 0, collections.Counter()
         self.faults, self.state = set(), "open"
+        self.earliest, self.end, self.latest = earliest, frame.time, latest
 
 
 def brute_force(frames):
     """From a flow's first lost byte until each that was lost since has been delivered. What had come before is missed by nobody."""
     missing, stalls, came = (collections.defaultdict(kind) for kind in (set, list, set))
+    rings = collections.defaultdict(list)
+    for frame in frames:
+        rings[frame.queue].append(frame)
+        frame.index = len(rings[frame.queue]) - 1
     for frame in frames:
         gone, of = missing[frame.flow], stalls[frame.flow]
         bytes_ = set(frame.sequence())
@@ -193,7 +206,8 @@ def brute_force(frames):
             continue
         if frame.lost and bytes_:
             if not gone:
-                of.append(Stall(frame))
+                ring = rings[frame.queue]
+                of.append(Stall(frame, ring[max(frame.index - BATCH, 0)].time, ring[-1].time))
             gone |= bytes_
             of[-1].lost += 1
             of[-1].reasons[REASONS[frame.reason]] += 1
@@ -202,7 +216,9 @@ def brute_force(frames):
         elif not frame.lost:
             gone -= bytes_
             if not gone:
-                of[-1].state = "recovered"
+                ring = rings[frame.queue]
+                of[-1].state, of[-1].end = "recovered", frame.time
+                of[-1].latest = ring[frame.index + 1].time if frame.index + 1 < len(ring) else math.inf
     return stalls
 
 
@@ -226,9 +242,77 @@ def compare_stalls(frames):
                 expected[1] = "aborted"
             if got != expected:
                 problems.append(f"{flow} at {stall.start}: {expected}, told {got}")
-            if int(row["start_ns"]) > stall.start:
-                problems.append(f"{flow} at {stall.start}: told to begin later, at {row['start_ns']}")
+            start = int(row["start_ns"])
+            if not stall.earliest <= start <= stall.start:
+                problems.append(f"{flow} at {stall.start}: told to begin at {start}")
+            end = start + int(row["duration_ns"])
+            if row["state"] == "recovered" and not stall.end <= end <= stall.latest:
+                problems.append(f"{flow} at {stall.start}: between {stall.end} and {stall.latest}, told to end at {end}")
     result(f"stalls are what the log gives byte by byte ({count})", problems)
+
+
+def ranges_overlap(one, other):
+    """(first, end) of sequence numbers, which wrap."""
+    return ((other[1] - one[0] - 1) & 0xffffffff) < 1 << 31 and ((one[1] - other[0] - 1) & 0xffffffff) < 1 << 31
+
+
+def read_resent():
+    """What TCP sent again, of each flow: time, range, how, its timeout."""
+    flows, resent = {}, collections.defaultdict(list)
+    for name, fields in flt_read.read(sys.argv[3]):
+        if name == "flow":
+            source, destination = (int(fields[i][:8], 16) for i in (7, 8))
+            flows[fields[0]] = f"{dotted(source)}:{fields[5]} > {dotted(destination)}:{fields[6]}"
+        elif name == "event":
+            time, address, _, value = fields[:4]
+            tid, kind, code, flags = fields[9], fields[10], fields[13], fields[14]
+            if kind == SYNACK or kind == RETRANSMIT and not flags & FAILED:
+                how = "synacks" if kind == SYNACK else RECOVERIES[code]
+                resent[tid].append((time, (address >> 32, address & 0xffffffff), how, value))
+    return {flows.get(flow): events for flow, events in resent.items()}
+
+
+def recovery(row, runs, events):
+    """Of a stall: each segment sent again, once, whose range lies in what a run has lost before, or while it did."""
+    start, told = int(row["start_ns"]), collections.Counter()
+    end, longest = start + int(row["duration_ns"]), 0
+    mine = [run for run in runs if start <= int(run["time_ns"]) <= end]
+    for time, range_, how, timeout in events:
+        if time <= end and any(int(run["time_ns"]) <= time and ranges_overlap(
+                range_, (int(run["first_sequence"]), int(run["end_sequence"]))) for run in mine):
+            told[how] += 1
+            longest = max(longest, timeout if how == "timeouts" else 0)
+    return told, longest
+
+
+def worst_fault(row, runs, faults):
+    """The longest fault that its runs name, and what that took to be resolved."""
+    end = int(row["start_ns"]) + int(row["duration_ns"])
+    named = [faults[run["group"], run["instance"]] for run in runs
+             if run["instance"] and int(row["start_ns"]) <= int(run["time_ns"]) <= end]
+    worst = max(named, key=lambda fault: int(fault["total_ns"] or 0), default={})
+    return [worst.get(name) or "" for name in ("total_ns", "resolve_ns")]
+
+
+def compare_recoveries():
+    events, runs, problems, slow, count = read_resent(), collections.defaultdict(list), [], [], 0
+    faults = {(row["group"], row["instance"]): row for row in table("faults")}
+    for run in table("drops"):
+        runs[run["flow"]].append(run)
+    for row in table("stalls"):
+        if row["state"] != "recovered":
+            continue
+        where = f"{row['flow']} at {row['start_ns']}"
+        told, longest = recovery(row, runs[row["flow"]], events.get(row["flow"], []))
+        got = {how: int(row[how]) for how in (*RECOVERIES.values(), "synacks") if int(row[how])}
+        if got != dict(told) or int(row["timeout_ns"] or 0) != longest:
+            problems.append(f"{where}: {dict(told)}, {longest} ns, told {got}, {row['timeout_ns']} ns")
+        wanted, got = worst_fault(row, runs[row["flow"]], faults), [row["worst_fault_ns"], row["worst_resolve_ns"]]
+        if [value or "0" for value in wanted] != [value or "0" for value in got]:
+            slow.append(f"{where}: {wanted}, told {got}")
+        count += sum(told.values())
+    result(f"each of {count} segments that end a stall has bytes that it lost", problems)
+    result("the worst fault of a stall is the longest that its frames name", slow)
 
 
 def main():
@@ -237,6 +321,8 @@ def main():
     compare_faults(frames, detected, resumed)
     compare_rings(frames, rings)
     compare_stalls(frames)
+    if len(sys.argv) > 3:
+        compare_recoveries()
     print(f"{passed} passed, {failed} failed, 0 skipped")
     return 1 if failed else 0
 

@@ -20,6 +20,7 @@ AUTOMATIC = 16  # code of a resume: the IOMMU answered itself
 BEYOND = 20
 UNTOLD = {
     "evict_missed": "an event that found nothing leaves no record",
+    "evict_pinned": "a page that a device keeps leaves no record",
     "pinned": "a page that a device keeps leaves no record",
     "fired": "what an injection changed is not told apart",
     "off_tenant": "records carry no CPU", "devtlb_hits": "lookups are not logged",
@@ -39,7 +40,8 @@ UNTOLD = {
 # What NICs, programs and their networks give: nothing, in a job of workloads.
 OF_NICS = """goodput_bytes_per_s min_goodput_bytes_per_s requests requests_per_s request_p99_ns frames delivered lost
 lost_fault lost_no_buffer lost_cache_full lost_backup_full lost_before_nic lost_wire lost_overlong held held_now
-frame_errors interrupts stalls max_stall_ns time_to_steady_ns retransmits timeouts probes fast""".split()
+frame_errors interrupts stalls max_stall_ns time_to_steady_ns retransmits timeouts spurious_timeouts probes fast
+lost_innocent""".split()
 passed = failed = 0
 
 

@@ -29,7 +29,8 @@ SURVIVORS = pathlib.Path(__file__).with_name("survivors")
 # queues; and what else reads files that others wrote.
 PATTERNS = (*(f"lib/{folder}/*.[ch]" for folder in ("translate", "analyze", "trace")), "lib/capture/*.c",
             *(f"injectors/emu/{name}.c" for name in ("access_*", "ats", "channel", "emq", "iotlb", "pa_bitmap", "page_group",
-                                                     "presence", "*_queue", "nic/rx_*", "nic/policy_*")),
+                                                     "presence", "*_queue", "nic/rx_*", "nic/policy_*", "nic/account", "nic/absent",
+                                                     "nic/frame_windows", "nic/flow_ranges", "nic/loss_runs")),
             "injectors/real/journal_file.c", "lib/job/options.c", "lib/job/sweep.c")
 SEEN_BY = 25  # sources at most that see a header: a mutation of it has to compile them all
 TESTS = 8  # that are tried for one mutation, at most

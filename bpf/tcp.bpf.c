@@ -174,7 +174,8 @@ int BPF_PROG(tcp_closed, const struct sock *sk)
 	__u32 first = BPF_CORE_READ(tcp, snd_una), end = BPF_CORE_READ(tcp, snd_nxt);
 	struct event *event;
 
-	if (!counter || first == end)
+	/* One that never had a peer, or was told of its end, has forgotten whose it was. */
+	if (!counter || first == end || !BPF_CORE_READ(sk, __sk_common.skc_dport))
 		return 0;
 	event = tcp_event(counter, EVENT_TCP_CLOSED, sk, &sk->__sk_common);
 	if (!event)

@@ -52,6 +52,7 @@
 #define TIMEOUTS 5
 #define REFUSED	 3
 #define RESET	 2
+#define GIVEN_UP 2
 
 enum side_index { GUEST, WIRE, SIDES };
 
@@ -413,6 +414,44 @@ static void fail_connections(void)
 	}
 }
 
+/* The guest's sockets that nobody has any more and that wait for an acknowledgement: state FIN_WAIT1. */
+static bool someone_waits(void)
+{
+	FILE *file;
+	char line[512];
+	bool found = false;
+
+	enter(GUEST);
+	file = fopen("/proc/thread-self/net/tcp", "re");
+	check(file, "/proc/thread-self/net/tcp");
+	while (fgets(line, sizeof(line), file))
+		found |= strstr(line, " 04 ") != NULL;
+	fclose(file);
+	return found;
+}
+
+/* Whoever sent is gone, what it sent is lost, and then its peer is gone, too: nobody is told of that. */
+static void give_up(void)
+{
+	const struct linger now = {.l_onoff = 1};
+
+	for (int i = 0; i < GIVEN_UP; i++) {
+		struct connection c = connected(AF_INET);
+
+		plan_loss(GUEST, DATA, 0, INT32_MAX);
+		check(write(c.ends[GUEST], "lost", 4) == 4, "write");
+		close(c.ends[GUEST]);
+		setsockopt(c.ends[WIRE], SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+		close(c.ends[WIRE]);
+		while (someone_waits())
+			usleep(1000);
+		pthread_mutex_lock(&plan.lock);
+		check(plan.count < INT32_MAX, "nothing of it was lost");
+		plan.count = 0;
+		pthread_mutex_unlock(&plan.lock);
+	}
+}
+
 static void lose_last_segments(void)
 {
 	for (int i = 0; i < PROBES; i++)
@@ -491,7 +530,7 @@ static void print_counters(void)
 	}
 	printf("addresses %u %u\n", ipv4_of(GUEST), ipv4_of(WIRE));
 	printf("dropped %u %u\n", dropped[GUEST], dropped[WIRE]);
-	printf("refused %d 0\nreset %d 0\n", REFUSED, RESET);
+	printf("refused %d 0\nreset %d 0\ngiven_up %d 0\n", REFUSED, RESET, GIVEN_UP);
 }
 
 static struct registry *be_machine(void)
@@ -534,6 +573,7 @@ int main(int argc, char **argv)
 	listen_on_wire();
 	lose_last_segments();
 	fail_connections();
+	give_up();
 	if (!brief)
 		lose_more();
 	plan_loss(GUEST, DATA, 0, 0);

@@ -207,7 +207,9 @@ def brute_force(frames):
         if frame.lost and bytes_:
             if not gone:
                 ring = rings[frame.queue]
-                of.append(Stall(frame, ring[max(frame.index - BATCH, 0)].time, ring[-1].time))
+                # Of the first batch nothing older is logged that it came after.
+                earliest = ring[frame.index - BATCH].time if frame.index >= BATCH else 0
+                of.append(Stall(frame, earliest, ring[-1].time))
             gone |= bytes_
             of[-1].lost += 1
             of[-1].frames.append(frame)

@@ -180,7 +180,7 @@ broken pause-or-skip the_next_buffer_loses_none --set net.queue_depth=16 --set "
 broken pause-or-skip every_frame_is_somewhere 's/delivered + lost + held_now/delivered + held_now/' --set "$many" \
 	--set frames.duration=300ms
 broken pause-or-skip "nothing_broken evicted_pages_fault" "+$twice
-$refused" --set "$many" --set frames.duration=1s
+$refused" --set "$many"
 broken vpri-bursts "a_burst_is_ten_within_a_second an_instant_does_not apart_they_take_less" \
 	's/^burst = 10/burst = 1/; s/^baseline.*/baseline = cold.burst=10/'
 broken vpri-bursts as_many_are_lost_as_come_meanwhile --set net.rx_policy=backup

@@ -54,11 +54,11 @@ check "sweep.png is a plot" is_plot sweep.png
 
 # A campaign's own plot: the command that each job names draws its columns, and what is in them is a line each.
 cat >nic.csv <<'CSV'
-policy,again,window,duration_s,requests_per_s,goodput_bytes_per_s,round_trip_mean_ns,timeouts,lost,lost_fault,kind,rate,size,nics,scheduler,tcp,latency,load,burst,iops_per_s
-baseline,,,9,,,,,,,,,,,,,,,,
-pin,1,iperf3 -w 32K -t 2,1,1,1,1,1,1,1,5ms,1/s,16,1,serial,classic,5ms,ping,5,1
-pin,2,iperf3 -w 32K -t 2,3,1,1,1,1,1,1,5ms,2/s,64,4,serial,classic,30ms,ping,30,1
-ooo,1,iperf3 -w 256K -t 2,2,1,1,1,1,1,1,50ms,1/s,16,1,affined,modern,5ms,throughput,5,1
+policy,again,window,duration_s,requests_per_s,goodput_bytes_per_s,round_trip_mean_ns,timeouts,lost,lost_fault,kind,rate,size,nics,scheduler,tcp,latency,load,burst,iops_per_s,takes,min_goodput_bytes_per_s
+baseline,,,9,,,,,,,,,,,,,,,,,,
+pin,1,iperf3 -w 32K -t 2,1,1,1,1,1,1,1,5ms,1/s,16,1,serial,classic,5ms,ping,5,1,5ms,1
+pin,2,iperf3 -w 32K -t 2,3,1,1,1,1,1,1,5ms,2/s,64,4,serial,classic,30ms,ping,30,1,50ms,1
+ooo,1,iperf3 -w 256K -t 2,2,1,1,1,1,1,1,50ms,1/s,16,1,affined,modern,5ms,throughput,5,1,5ms,1
 CSV
 for job in "$root"/injectors/jobs/{npf,vpri,pause}*.ini; do
 	name=$(basename "$job" .ini)

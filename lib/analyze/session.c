@@ -107,7 +107,11 @@ static int session_on_stack(void *self, const struct stack_info *info)
 	}
 	stack->id = info->id;
 	HASH_ADD(hh, s->stacks, id, sizeof(stack->id), stack);
-	return 0;
+	if (stack->hh.tbl)
+		return 0;
+	memory_free(stack->text);
+	memory_free(stack);
+	return failed(-ENOMEM, "no memory for a stack");
 }
 
 static int session_on_process(void *self, const struct process_info *info)
@@ -126,6 +130,10 @@ static int session_on_process(void *self, const struct process_info *info)
 			return failed(-ENOMEM, "no memory for a process");
 		process->pid = info->pid;
 		HASH_ADD(hh, s->processes, pid, sizeof(process->pid), process);
+		if (!process->hh.tbl) {
+			memory_free(process);
+			return failed(-ENOMEM, "no memory for a process");
+		}
 	}
 	snprintf(process->comm, sizeof(process->comm), "%s", info->comm);
 	return 0;
@@ -147,6 +155,10 @@ static int session_on_flow(void *self, const struct flow_info *info)
 			return failed(-ENOMEM, "no memory for a flow");
 		flow->info.id = info->id;
 		HASH_ADD(hh, s->flows, info.id, sizeof(flow->info.id), flow);
+		if (!flow->hh.tbl) {
+			memory_free(flow);
+			return failed(-ENOMEM, "no memory for a flow");
+		}
 	}
 	flow->info = *info;
 	return 0;

@@ -30,6 +30,7 @@ static void stall_flow_name(struct stalls *s, struct stall_flow *flow)
 	flow->name = *info;
 	flow->name.id = 0;
 	HASH_ADD(by_name, s->named, name, sizeof(flow->name), flow);
+	s->dropped += !flow->by_name.tbl;
 }
 
 /* What goes the other way in the same connection. */

@@ -117,7 +117,7 @@ $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libinject.a $(BUILD)/libfaultline.
 FUZZ_PROGRAMS := $(patsubst tests/fuzz/%.c,$(BUILD)/bin/%,$(call sources,tests/fuzz))
 fuzz-programs: $(FUZZ_PROGRAMS)
 $(BUILD)/bin/%: $(BUILD)/tests/fuzz/%.o $(call objects,$(call sources,tests/fuzz/made) \
-		$(addprefix tests/unit/,stream_log.c rx_model.c rx_world.c)) \
+		$(addprefix tests/unit/,stream_log.c rx_model.c rx_world.c verbs_fake.c)) \
 		$(filter-out $(BUILD)/tools/faultline.o,$(call objects,$(TOOL_SRC))) \
 		$(BUILD)/libinject.a $(BUILD)/libfaultline.a
 	@mkdir -p $(@D)
@@ -137,7 +137,10 @@ bench-programs: $(patsubst %.c,$(BUILD)/%,$(filter-out bench/program_arguments.c
 $(BUILD)/tests/unit/test_refused.o: | $(BPF_BUILD)/tests/bpf/refused.skel.h
 
 # Tests on a machine without device models; its truth recorder takes the place of the truth log.
-$(addprefix $(BUILD)/tests/unit/test_,port port_request port_storm evict pins): $(BUILD)/tests/unit/rig/rig.o
+$(addprefix $(BUILD)/tests/unit/test_,port port_request port_storm evict pins memory_limit verbs_control verbs_data \
+	verbs_hostile): $(BUILD)/tests/unit/rig/rig.o
+# Ranks over verbs that have no device.
+$(addprefix $(BUILD)/tests/unit/test_,ranks ranks_memory): $(BUILD)/tests/unit/rig/verbs_loop.o
 
 tests: $(TESTS)
 unit: tests ## build and run the unit tests only

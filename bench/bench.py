@@ -125,7 +125,7 @@ def bench_program(name, scratch):
 
 def bench_nic(scratch):
     """Programs that go round their variants themselves, and tell medians."""
-    for name in ("nic_bench", "tap_bench"):
+    for name in ("nic_bench", "rdma_bench", "tap_bench"):
         note(f"{name}: {ROUNDS} rounds of all variants")
         for what, value, unit, peer, peer_value in program_lines(name, scratch, str(ROUNDS)):
             add(what, value, unit, peer.replace("_", " "), peer_value)

@@ -35,6 +35,9 @@ union arguments {
 	struct {
 		__u64 device, queue, side, frames, bytes, gauges, lost, interrupts;
 	} ring;
+	struct {
+		__u64 device, pair, address, length, value, group, more, code; /* of frames */
+	} pair;
 };
 
 static __always_inline __u64 read_argument(struct pt_regs *ctx, const struct usdt_argument *from)
@@ -259,8 +262,8 @@ static __always_inline __u32 frames_flow(const union arguments *a, __u32 device)
 	return flow_id_of(&key);
 }
 
-/* The fault of a run: its page request group is open. Instance 0: nobody saw it begin. */
-static __always_inline void fill_frames_fault(struct event *event, const union arguments *a)
+/* The fault that it names: its page request group is open. Instance 0: nobody saw it begin. */
+static __always_inline void fill_named_fault(struct event *event, const union arguments *a)
 {
 	struct group_key key = {
 		.device = event->device,
@@ -287,7 +290,7 @@ static __always_inline void fill_frames(struct event *event, const union argumen
 	event->flags = (a->frames.code >> 30 & 1 ? EVENT_PRIV : 0) |
 		       (a->frames.code >> 31 & 1 ? EVENT_LAST : 0);
 	event->tid = frames_flow(a, event->device);
-	fill_frames_fault(event, a);
+	fill_named_fault(event, a);
 }
 
 static __always_inline void fill_ring(struct event *event, const union arguments *a)
@@ -317,6 +320,27 @@ static __always_inline void fill_network(struct event *event, const union argume
 	}
 }
 
+static __always_inline void fill_pair(struct event *event, const union arguments *a,
+				      const struct device_state *device)
+{
+	event->device = device ? device->id : DEVICE_NONE;
+	event->tid = a->pair.pair;
+	event->address = a->pair.address;
+	event->length = a->pair.length;
+	event->value = a->pair.value;
+	event->group = a->pair.group;
+	event->pasid = a->pair.more >> 32;
+	event->instance = a->pair.more;
+	event->code = a->pair.code;
+	fill_named_fault(event, a);
+}
+
+static __always_inline bool is_pair(__u32 kind)
+{
+	return (kind >= EVENT_RNR_SENT && kind <= EVENT_QP_STATE) ||
+	       (kind >= EVENT_ODP_REGION && kind <= EVENT_RDMA_COUNTER);
+}
+
 static __always_inline bool is_network(__u32 kind)
 {
 	return kind >= EVENT_FRAMES_LOST && kind <= EVENT_RING_STATE;
@@ -343,6 +367,8 @@ static __always_inline void take_probe(const union arguments *a, __u32 kind,
 		fill_inject(event, a, device);
 	else if (event && is_network(kind))
 		fill_network(event, a, device);
+	else if (event && is_pair(kind))
+		fill_pair(event, a, device);
 	else if (event)
 		fill_invalidate(event, a, device);
 }

@@ -145,6 +145,49 @@ enum hold_place { HOLD_CACHE = 1, HOLD_BACKUP };
 
 enum ring_side { RING_RX, RING_TX };
 
+/* What memory regions of emulated RDMA devices are. */
+enum region_kind { REGION_KERNEL, REGION_PINNED, REGION_DEMAND, REGION_IMPLICIT };
+
+/* Where at a queue pair a page is absent. */
+enum rdma_side {
+	RDMA_INITIATOR_READS,  /* source of a send or write */
+	RDMA_INITIATOR_WRITES, /* target of a read's responses */
+	RDMA_RESPONDER_READS,  /* source of a read's responses */
+	RDMA_RESPONDER_WRITES, /* target of a receive or write */
+	RDMA_SIDES,
+};
+
+/* Why a packet that arrived was not taken. */
+enum rdma_drop {
+	RDMA_DROP_FAULT,      /* the first, whose page was absent */
+	RDMA_DROP_RNR,	      /* was in flight when the NAK was sent; before the sender went back */
+	RDMA_DROP_SEQUENCE,   /* behind a lost one */
+	RDMA_DROP_DUPLICATE,  /* had arrived before */
+	RDMA_DROP_RESPONSE,   /* a read's response whose target is, or was, absent */
+	RDMA_DROP_NO_RECEIVE, /* nothing was posted */
+	RDMA_DROP_STATE,      /* the pair is in no state to take it */
+	RDMA_DROP_WIRE,	      /* injected: it never reached the pair */
+	RDMA_DROPS,
+};
+
+/* Why packets are sent again. */
+enum rdma_resend {
+	RDMA_RESEND_RNR,
+	RDMA_RESEND_SEQUENCE,
+	RDMA_RESEND_TIMEOUT,
+	RDMA_RESEND_READ,
+	RDMA_RESENDS,
+};
+
+/* What a queue pair waits for. */
+enum rdma_wait {
+	RDMA_WAIT_MEMORY, /* pages of its own: of what it sends, or of a read's responses to send */
+	RDMA_WAIT_RNR,	  /* the timer of a receiver-not-ready NAK, for pages of its peer */
+	RDMA_WAIT_READ,	  /* pages of its own, for a read's responses, dropped until then */
+	RDMA_WAIT_TIMEOUT, /* an acknowledgement that has not come */
+	RDMA_WAITS,
+};
+
 /* What made TCP send something again. */
 enum tcp_recovery {
 	RECOVERY_TIMEOUT = 1, /* the retransmission timer expired */

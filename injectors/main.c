@@ -9,6 +9,7 @@
 #include "injectors/emu/registry.h"
 #include "injectors/exec.h"
 #include "injectors/job/campaign.h"
+#include "injectors/job/memory_group.h"
 #include "injectors/real/journal.h"
 #include "injectors/real/real.h"
 #include "lib/base/fail.h"
@@ -249,8 +250,10 @@ static int verb_recover(int argc, char **argv)
 	err = journal_recover(&options, &recovery);
 	if (err) {
 		code = failure_report(err);
-		if (!options.dry_run)
+		if (!options.dry_run) {
 			registry_remove_stale();
+			memory_group_remove_stale();
+		}
 		return code;
 	}
 	if (options.dry_run) {
@@ -260,6 +263,7 @@ static int verb_recover(int argc, char **argv)
 	removed = registry_remove_stale();
 	if (removed < 0)
 		return failure_report(removed);
+	removed += memory_group_remove_stale();
 	printf("%d stale entr%s removed; %u change%s undone\n", removed, removed == 1 ? "y" : "ies",
 	       recovery.undone, recovery.undone == 1 ? "" : "s");
 	return EXIT_OK;

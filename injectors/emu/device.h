@@ -16,6 +16,7 @@
 #include "injectors/emu/service.h"
 
 struct frame_totals;
+struct rdma_totals;
 struct machine;
 struct traffic_config;
 struct port; /* one device's connection to machine, IOMMU and host */
@@ -81,10 +82,21 @@ struct port_fault {
  * comes after done() is the port's and needs no initialization.
  */
 #define PORT_REQUEST_PAGES 64
+/* With arrays of the caller's, in which the groups of a whole work request fit. */
+#define PORT_REQUEST_OWN_PAGES 4096
+struct port_request_own {
+	const __u64 *pages; /* in place of request->pages, request->count of them */
+	__u16 *groups;	    /* room for GROUP_INDEX_MAX */
+	__u64 found_ns; /* when they were found absent, if the device held the request back; 0: now */
+};
+
 struct port_request {
+	/* NULL, or what the caller keeps: then its faults stay open after done() until port_request_resume(),
+	 * up to when the request and all of this is the port's. */
+	const struct port_request_own *own;
 	__u16 queue;
 	__u8 access; /* EVENT_READ or EVENT_WRITE */
-	__u32 count; /* of pages, 1 to PORT_REQUEST_PAGES */
+	__u32 count; /* of pages, 1 to PORT_REQUEST_PAGES (of the caller's own: PORT_REQUEST_OWN_PAGES) */
 	__u64 pages[PORT_REQUEST_PAGES];
 	/*
 	 * All of its groups are answered or given up. Called once for each port_request() that
@@ -122,8 +134,14 @@ struct port_request {
  * Neither blocked time nor port_fault_end_ns() know of it.
  */
 int port_request(struct port *port, struct port_request *request);
+/*
+ * After done() of a request with `own`, whatever it was told: the device goes on, its faults resume or are abandoned, and
+ * the request is the caller's. Any thread, also from inside done(); before the port is destroyed. Once.
+ */
+void port_request_resume(struct port_request *request);
 /* The index of the group that asks for request->pages[page], and the truth log's number of that fault. From
- * the return of port_request() until done() returns (the caller sees to that); -ENOENT: of no group.
+ * the return of port_request() until done() returns, with `own` until port_request_resume() is called (the caller sees
+ * to that); -ENOENT: of no group.
  * Not with a lock held that done() takes while it calls this. */
 int port_request_group(struct port_request *request, __u32 page, __u16 *group, __u64 *truth_fault);
 
@@ -154,6 +172,7 @@ struct device_setup {
 	const char *name;	 /* the device's, within its tenant */
 	const struct traffic_config *traffic; /* frames to be made up for it; NULL: none */
 	struct frame_totals *frames;	      /* filled as it stops, by a model that has frames */
+	struct rdma_totals *rdma;	      /* likewise, by one that has packets */
 };
 
 #endif

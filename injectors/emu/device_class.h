@@ -40,6 +40,13 @@ struct device_file {
 	bool consented; /* also if it is a block device; by whoever runs the job */
 };
 
+/* Of a model whose devices are connected in pairs. */
+struct device_peer {
+	const char *name; /* TENANT/DEVICE; empty: it was not said */
+	__u32 *index;
+	__u32 mtu; /* the same at both ends */
+};
+
 /* What a model is asked to agree to. */
 struct device_check {
 	const char *where; /* "FILE:LINE" of what is checked */
@@ -61,10 +68,16 @@ struct device_class {
 	enum device_io io;   /* what a [workload] asks of it; none: there can be no workload */
 	bool user_addresses; /* takes pasid=yes */
 	bool has_frames; /* fills device_setup.frames; a [traffic] and an injected loss are for it */
+	/* Its packets cross a link to a peer; fills device_setup.rdma; what is injected into packets is for it. */
+	bool has_packets;
+	/* The settings of a model that has a peer: as written, and where the plan puts its index in the machine. */
+	struct device_peer (*peer)(struct device_settings *settings);
 	/* The file that it is given; NULL: none of this model is. */
 	struct device_file *(*file)(struct device_settings *settings);
 	/* -EBADMSG with a sentence that begins with `where`; NULL: it agrees to everything. */
 	int (*check)(const struct device_check *check);
+	/* Bytes that it pins of its share of `bytes` before anything runs, for its tenant's memlock; NULL: none. */
+	__u64 (*pins)(const struct device_config *device, __u64 bytes);
 	/* Starts its threads. They touch guest memory only after a doorbell has rung. */
 	int (*start)(void **device, struct port *port, const struct device_setup *setup);
 	/* Stops and joins; DMA waits end with -ESHUTDOWN before this is called. */
@@ -104,6 +117,7 @@ bool device_class_takes_workload(const struct device_class *class);
 bool device_class_is_disk(const struct device_class *class);
 bool device_class_takes_pasid(const struct device_class *class);
 bool device_class_has_frames(const struct device_class *class);
+bool device_class_has_packets(const struct device_class *class);
 bool device_class_has_network(const struct device_class *class);
 
 #endif

@@ -13,6 +13,7 @@
 
 struct device_config;
 struct machine;
+struct ranks_config;
 struct workload_config;
 
 struct driver_setup {
@@ -24,6 +25,8 @@ struct driver_setup {
 	struct guest_memory *memory;		/* of the device's tenant */
 	const struct workload_config *workload; /* NULL: the device has none */
 	const struct traffic_config *traffic;	/* likewise */
+	const struct ranks_config *ranks;	/* likewise; it is for another device, too */
+	void *peer; /* that one's driver, once it is created; else NULL */
 };
 
 /* Which of a device's rings: a bit for each enum ring_side. */

@@ -175,8 +175,8 @@ static int evict_alone(struct machine *machine, __u32 tenant_index, __u64 guest_
  * One eviction of a page at a time: another's withdrawal does not say that its DMAs have drained. Who waited for
  * another finds the page gone, which then is the other's.
  */
-int evict_page(struct machine *machine, __u32 tenant_index, __u64 guest_address,
-	       enum evict_kind kind)
+static int evict_if(struct machine *machine, __u32 tenant_index, __u64 guest_address,
+		    enum evict_kind kind, bool (*there)(struct guest_memory *, __u64))
 {
 	const struct tenant *tenant = &machine->tenants[tenant_index];
 	__u64 page = guest_address >> PAGE_BITS;
@@ -185,10 +185,28 @@ int evict_page(struct machine *machine, __u32 tenant_index, __u64 guest_address,
 	page_lock(tenant->evictions, page);
 	if (pins_skip(tenant->pins, page))
 		error = EVICT_PINNED;
-	else if (guest_memory_present(tenant->memory, guest_address))
+	else if (there(tenant->memory, guest_address))
 		error = evict_alone(machine, tenant_index, guest_address, kind);
 	page_unlock(tenant->evictions, page);
 	return error;
+}
+
+int evict_page(struct machine *machine, __u32 tenant_index, __u64 guest_address,
+	       enum evict_kind kind)
+{
+	return evict_if(machine, tenant_index, guest_address, kind, guest_memory_present);
+}
+
+static bool has_frame(struct guest_memory *memory, __u64 guest_address)
+{
+	unsigned char look;
+
+	return !guest_memory_look(memory, guest_address, 1, &look) && look & PAGE_LOOK_HELD;
+}
+
+int evict_held_page(struct machine *machine, __u32 tenant_index, __u64 guest_address)
+{
+	return evict_if(machine, tenant_index, guest_address, EVICT_MAJOR, has_frame);
 }
 
 /* Seeds of jobs are small numbers: a multiplier of Steele and Vigna (2021) sets streams apart. */

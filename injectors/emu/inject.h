@@ -26,6 +26,9 @@ enum inject_point {
 	INJECT_OVERFLOW,		      /* the PRQ behaves as if full */
 	INJECT_DUPLICATE,		      /* the device raises the same request once more */
 	INJECT_FRAME_LOSS,		      /* a frame is lost before it reaches its NIC */
+	INJECT_PACKET_LOSS,		      /* an RDMA device's link loses a packet of it */
+	INJECT_PACKET_DUPLICATE,	      /* ... delivers it twice */
+	INJECT_NACK_LOST,		      /* ... loses a NAK, or RNR, of it */
 
 	/* done by the injector itself, asked nowhere in the machine */
 	INJECT_EVICT,

@@ -143,6 +143,19 @@ static bool iommu_replace_leaf(_Atomic __u64 *entry, __u64 leaf)
 	return (old & PERMISSIONS) && old != leaf;
 }
 
+/* A leaf of `bytes` was written where none was. */
+static void count_mapped(struct iommu_domain *domain, __u64 bytes)
+{
+	domain->stats.mapped += bytes;
+	if (domain->stats.mapped > domain->stats.mapped_most)
+		domain->stats.mapped_most = domain->stats.mapped;
+}
+
+static bool grants(const _Atomic __u64 *entry)
+{
+	return atomic_load_explicit(entry, memory_order_relaxed) & PERMISSIONS;
+}
+
 /* Maps one page as large as allowed; returns its size, 0 without memory. */
 static __u64 iommu_map_one(struct iommu_domain *domain, __u64 iova, __u64 physical, __u64 length,
 			   __u64 permissions, bool huge)
@@ -155,6 +168,8 @@ static __u64 iommu_map_one(struct iommu_domain *domain, __u64 iova, __u64 physic
 			return 0;
 		/* Where a table stands already it stays: a walker may be inside. */
 		if (!is_table(atomic_load_explicit(entry, memory_order_relaxed))) {
+			if (!grants(entry))
+				count_mapped(domain, HUGE_BYTES);
 			if (iommu_replace_leaf(entry, physical | permissions | ENTRY_HUGE))
 				iotlb_forget(domain, iova, HUGE_BYTES);
 			domain->stats.huge++;
@@ -164,6 +179,8 @@ static __u64 iommu_map_one(struct iommu_domain *domain, __u64 iova, __u64 physic
 	entry = iommu_entry_at(domain, iova, 1, true);
 	if (!entry)
 		return 0;
+	if (!grants(entry))
+		count_mapped(domain, PAGE_BYTES);
 	if (iommu_replace_leaf(entry, physical | permissions))
 		iotlb_forget(domain, iova, PAGE_BYTES);
 	return PAGE_BYTES;
@@ -252,6 +269,7 @@ __u64 iommu_unmap(struct iommu_domain *domain, __u64 iova, __u64 length)
 		if (!(old & PERMISSIONS))
 			continue;
 		atomic_store_explicit(entry, old & WITHDRAWN, memory_order_release);
+		domain->stats.mapped -= old & ENTRY_HUGE ? HUGE_BYTES : PAGE_BYTES;
 		unmapped += bytes;
 	}
 	iotlb_forget(domain, iova, length);

@@ -49,7 +49,8 @@ int iommu_walk(const struct iommu_domain *domain, __u64 iova, __u64 permissions,
 	       struct iommu_translation *translation);
 
 struct iommu_domain_stats {
-	__u64 huge, splits; /* 2 MiB entries written, and of them split into 4 KiB ones */
+	__u64 huge, splits;	   /* 2 MiB entries written, and of them split into 4 KiB ones */
+	__u64 mapped, mapped_most; /* bytes that entries grant, now and at most */
 };
 void iommu_domain_stats(struct iommu_domain *domain, struct iommu_domain_stats *stats);
 

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "injectors/emu/ranks/ranks_driver.h"
+#include "injectors/emu/kvstores.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
@@ -39,6 +41,7 @@ static int start_device(struct machine *machine, __u32 index)
 		.name = device->config.name,
 		.traffic = machine_traffic(machine, index),
 		.frames = &device->frames,
+		.rdma = &device->rdma,
 	};
 	int error = device->config.class->start(&device->model, device->port, &setup);
 
@@ -97,11 +100,15 @@ int machine_start(struct machine *machine)
 	if (!error)
 		error = machine_announce(machine);
 	machine->started = true;
+	if (!error)
+		error = memory_limit_start(machine->limit);
 	for (__u32 i = 0; i < machine->config.device_count && !error; i++)
 		error = machine_build_driver(machine, i);
 	for (__u32 i = 0; i < machine->config.device_count && !error; i++)
 		if (machine->devices[i].driver)
 			error = driver_of(&machine->devices[i])->start(machine->devices[i].driver);
+	if (!error)
+		error = kvstores_start(&machine->kvstores, machine);
 	if (!error)
 		error = reclaimer_start(&machine->reclaimer, machine);
 	if (error)
@@ -154,6 +161,14 @@ int machine_wait(struct machine *machine, __u64 timeout_ns, const volatile sig_a
 		if (!driver_of(device)->wait(device->driver, WAIT_PIECE_NS))
 			done++;
 	}
+	while (kvstores_wait(machine->kvstores, WAIT_PIECE_NS)) {
+		if (*stop)
+			return -EINTR;
+		if (monotonic_ns() - start >= timeout_ns)
+			return failed(-ETIMEDOUT,
+				      "the clients of stores are not done after %llu ms",
+				      timeout_ns / NSEC_PER_MSEC);
+	}
 	return 0;
 }
 
@@ -170,6 +185,8 @@ void machine_stop(struct machine *machine)
 		return;
 	inject_stop(machine->injections);
 	reclaimer_stop(machine->reclaimer);
+	kvstores_stop(machine->kvstores);
+	memory_limit_stop(machine->limit);
 	for (__u32 i = 0; i < machine->config.device_count; i++)
 		if (machine->devices[i].driver)
 			driver_of(&machine->devices[i])->stop(machine->devices[i].driver);
@@ -248,6 +265,7 @@ static void machine_add_pins(struct machine_totals *totals, const struct pins *p
 	totals->pinned += stats.pinned;
 	totals->pinned_most += stats.most;
 	totals->pinned_skipped += stats.skipped;
+	totals->pins_refused += stats.refused;
 }
 
 static void add_memory(struct guest_memory_stats *sum, const struct guest_memory *memory)
@@ -293,6 +311,7 @@ void machine_totals(const struct machine *machine, struct machine_totals *totals
 	histogram_init(&totals->lookup_time);
 	service_stats(machine->service, &totals->service);
 	emq_stats(machine->emq, &totals->emq);
+	memory_limit_stats(machine->limit, &totals->limit);
 	totals->upgrades = atomic_load(&machine->upgrades);
 	for (__u32 i = 0; i < machine->config.device_count; i++)
 		machine_add_device(totals, &machine->devices[i]);
@@ -309,6 +328,22 @@ const struct frame_totals *machine_frames(const struct machine *machine, __u32 d
 	return of->config.class->has_frames ? &of->frames : NULL;
 }
 
+const struct rdma_totals *machine_rdma(const struct machine *machine, __u32 device)
+{
+	const struct machine_device *of = &machine->devices[device];
+
+	return of->config.class->has_packets ? &of->rdma : NULL;
+}
+
+void machine_mapped(const struct machine *machine, __u32 device, __u64 *now, __u64 *most)
+{
+	struct iommu_domain_stats stats;
+
+	iommu_domain_stats(machine->devices[device].domain, &stats);
+	*now = stats.mapped;
+	*most = stats.mapped_most;
+}
+
 const struct network *machine_network(const struct machine *machine, __u32 device)
 {
 	const struct machine_device *of = &machine->devices[device];
@@ -316,7 +351,21 @@ const struct network *machine_network(const struct machine *machine, __u32 devic
 	return of->model && of->config.class->network ? of->config.class->network(of->model) : NULL;
 }
 
+const struct kvstore_result *machine_kvstore(const struct machine *machine, __u32 kvstore)
+{
+	return kvstores_result(machine->kvstores, kvstore);
+}
+
 const struct workload_result *machine_workload(const struct machine *machine, __u32 workload)
 {
 	return workload_result(machine->devices[machine->config.workloads[workload].device].driver);
+}
+
+const char *machine_ranks(const struct machine *machine, __u32 index, struct ranks_result *sum)
+{
+	const struct ranks_config *ranks = &machine->config.ranks[index];
+
+	ranks_driver_result(machine->devices[ranks->device].driver, sum);
+	ranks_driver_result(machine->devices[ranks->peer].driver, sum);
+	return ranks_driver_error(machine->devices[ranks->device].driver);
 }

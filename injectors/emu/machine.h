@@ -13,6 +13,10 @@
 
 #include "injectors/emu/device_class.h"
 #include "injectors/emu/frame_totals.h"
+#include "injectors/emu/rdma_totals.h"
+#include "injectors/emu/ranks/ranks.h"
+#include "injectors/emu/kvstore.h"
+#include "injectors/emu/memory_limit.h"
 #include "injectors/emu/traffic.h"
 #include "injectors/emu/workload.h"
 
@@ -22,6 +26,7 @@
 struct tenant_config {
 	char name[64];
 	__u64 memory;
+	__u64 memlock; /* bytes that devices may pin of it (pins.h), 0: no limit */
 	enum memory_backend backend;
 	cpu_set_t cpus; /* empty: all CPUs of the machine */
 };
@@ -59,11 +64,14 @@ static inline struct device_file *device_given_file(struct device_config *device
 
 struct machine_config {
 	char name[64];
-	__u32 tenant_count, device_count, workload_count, traffic_count;
+	__u32 tenant_count, device_count, workload_count, traffic_count, ranks_count;
 	struct tenant_config *tenants;
 	struct device_config *devices;
 	struct workload_config *workloads; /* injectors/emu/workload.h */
 	struct traffic_config *traffics;   /* injectors/emu/traffic.h */
+	struct ranks_config *ranks;	   /* injectors/emu/ranks/ranks.h */
+	struct kvstore_config *kvstores;   /* injectors/emu/kvstore.h */
+	__u32 kvstore_count;
 	enum scheduler_kind scheduler;
 	__u32 request_queue_entries;
 	__u32 event_queue_entries; /* 0: EMQ_ENTRIES */
@@ -77,6 +85,9 @@ struct machine_config {
 	__u32 reclaim_percent;
 	enum evict_kind reclaim_kind;
 	__u64 reclaim_interval_ns;
+	__u64 memory_limit; /* of all tenants together, bytes (memory_limit.h), 0: none; premap is off then */
+	char memory_group
+		[256]; /* directory of the memory cgroup that this process is in; "": none */
 };
 
 struct machine;
@@ -134,7 +145,9 @@ struct machine_totals {
 			     a response nobody waits for; 0 or there is a bug */
 	__u64 upgrades;	  /* read-only pages made writable */
 	__u64 pinned;	  /* pages of guests that devices keep (pins.h), now */
+	struct memory_limit_stats limit;   /* of memory_limit */
 	__u64 pinned_most, pinned_skipped; /* at once at most; evictions that passed over one */
+	__u64 pins_refused;		   /* for a tenant's memlock */
 	__u64 huge, splits;		   /* 2 MiB entries that IOPTs got, and that were split */
 	double best_round_trip_ns;    /* mean of the tenant whose is shortest; 0: nobody faulted */
 	struct histogram lookup_time; /* ns, of one DMA in LOOKUP_TIMED (port.h) */
@@ -144,9 +157,17 @@ struct machine_totals {
 void machine_totals(const struct machine *machine, struct machine_totals *totals);
 /* Of a device that has frames, else NULL. Valid after machine_stop(). */
 const struct frame_totals *machine_frames(const struct machine *machine, __u32 device);
+/* Likewise of one that has packets. */
+const struct rdma_totals *machine_rdma(const struct machine *machine, __u32 device);
+/* Bytes of its tenant's memory that are in the device's IOPT, now and at most. Any thread. */
+void machine_mapped(const struct machine *machine, __u32 device, __u64 *now, __u64 *most);
 /* The network between whose namespaces a device carries frames, while the machine runs; NULL: it has none. */
 const struct network *machine_network(const struct machine *machine, __u32 device);
+/* Valid after machine_stop(). */
+const struct kvstore_result *machine_kvstore(const struct machine *machine, __u32 kvstore);
 /* Valid after machine_wait() has returned 0, or machine_stop(). */
 const struct workload_result *machine_workload(const struct machine *machine, __u32 workload);
+/* Adds what the ranks of a section have come to, on both of its devices; likewise. Returns what went wrong first, "": nothing. */
+const char *machine_ranks(const struct machine *machine, __u32 ranks, struct ranks_result *sum);
 
 #endif

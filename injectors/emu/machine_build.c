@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "injectors/emu/kvstores.h"
 #include "lib/base/fail.h"
 
 #define PHYSICAL_STRIDE_BITS 40 /* of host physical space for each tenant */
@@ -88,6 +89,8 @@ static int copy_config(struct machine *machine, const struct machine_config *con
 	struct machine_config *copy = &machine->config;
 
 	*copy = *config;
+	/* Guests that are more than the limit begin with memory that they have not touched yet. */
+	copy->premap &= !config->memory_limit;
 	copy->tenants =
 		machine_copy_array(config->tenants, config->tenant_count, sizeof(*copy->tenants));
 	copy->devices =
@@ -96,10 +99,14 @@ static int copy_config(struct machine *machine, const struct machine_config *con
 					     sizeof(*copy->workloads));
 	copy->traffics = machine_copy_array(config->traffics, config->traffic_count,
 					    sizeof(*copy->traffics));
+	copy->ranks =
+		machine_copy_array(config->ranks, config->ranks_count, sizeof(*copy->ranks));
+	copy->kvstores = machine_copy_array(config->kvstores, config->kvstore_count,
+					    sizeof(*copy->kvstores));
 	machine->tenants = calloc(config->tenant_count, sizeof(*machine->tenants));
 	machine->devices = calloc(config->device_count, sizeof(*machine->devices));
-	if (!copy->tenants || !copy->devices || !copy->workloads || !copy->traffics ||
-	    !machine->tenants || !machine->devices)
+	if (!copy->tenants || !copy->devices || !copy->workloads || !copy->traffics || !copy->ranks ||
+	    !copy->kvstores || !machine->tenants || !machine->devices)
 		return failed(-ENOMEM, "no memory for a machine of %u devices",
 			      config->device_count);
 	return 0;
@@ -120,6 +127,8 @@ static int build_tenant(struct machine *machine, __u32 index)
 		.directory = machine->config.directory[0] ? machine->config.directory : NULL,
 		.tenant = index,
 		.injections = machine->injections,
+		.wait_room = machine->limit ? memory_limit_wait_room : NULL,
+		.room = machine->limit,
 	};
 	error = guest_memory_create(&tenant->memory, &memory);
 	if (!error)
@@ -127,7 +136,12 @@ static int build_tenant(struct machine *machine, __u32 index)
 	if (!error)
 		error = page_locks_create(&tenant->evictions, tenant->config.memory >> PAGE_BITS);
 	if (!error)
-		error = pins_create(&tenant->pins, tenant->config.memory >> PAGE_BITS);
+		error = pins_create(&tenant->pins, tenant->config.memory >> PAGE_BITS,
+				    tenant->config.memlock);
+	if (!error && machine->limit) {
+		tenant->touched = calloc(tenant->config.memory >> PAGE_BITS, 1);
+		error = tenant->touched ? 0 : failed(-ENOMEM, "no memory for the marks of DMA");
+	}
 	if (!error && machine->config.premap)
 		error = guest_memory_populate(tenant->memory, 0, tenant->config.memory);
 	return error ? failed_in(error, "tenant %s", tenant->config.name) : 0;
@@ -193,6 +207,8 @@ static int build_port(struct machine *machine, __u32 index)
 		.service = machine->service,
 		.injections = machine->injections,
 		.access_log = machine->access_log,
+		.touched = tenant->touched,
+		.bytes = tenant->config.memory,
 	};
 
 	return port_create(&device->port, &config);
@@ -329,6 +345,20 @@ static int build_devices(struct machine *machine)
 	return error;
 }
 
+/* Ranks are spread over two devices, whose drivers know each other. */
+static void find_ranks(const struct machine *machine, __u32 index, struct driver_setup *setup)
+{
+	for (__u32 i = 0; i < machine->config.ranks_count; i++) {
+		const struct ranks_config *ranks = &machine->config.ranks[i];
+
+		if (ranks->device != index && ranks->peer != index)
+			continue;
+		setup->ranks = ranks;
+		setup->peer = machine->devices[ranks->device == index ? ranks->peer : ranks->device]
+				      .driver;
+	}
+}
+
 int machine_build_driver(struct machine *machine, __u32 index)
 {
 	struct machine_device *device = &machine->devices[index];
@@ -345,6 +375,7 @@ int machine_build_driver(struct machine *machine, __u32 index)
 		if (machine->config.workloads[i].device == index)
 			setup.workload = &machine->config.workloads[i];
 	setup.traffic = machine_traffic(machine, index);
+	find_ranks(machine, index, &setup);
 	return driver_of(device)->create(&device->driver, &setup);
 }
 
@@ -356,6 +387,8 @@ int machine_build(struct machine *machine, const struct machine_config *config)
 		error = copy_config(machine, config);
 	if (!error)
 		error = inject_table_create(&machine->injections);
+	if (!error)
+		error = memory_limit_create(&machine->limit, machine);
 	for (__u32 i = 0; i < config->tenant_count && !error; i++)
 		error = build_tenant(machine, i);
 	if (!error)
@@ -392,11 +425,16 @@ void machine_dismantle(struct machine *machine)
 		pins_destroy(machine->tenants[i].pins);
 		guest_memory_destroy(machine->tenants[i].memory);
 		free(machine->tenants[i].devices);
+		free((void *)machine->tenants[i].touched);
 	}
+	memory_limit_destroy(machine->limit);
+	kvstores_destroy(machine->kvstores);
 	inject_table_destroy(machine->injections);
 	free(machine->devices);
 	free(machine->tenants);
+	free(machine->config.ranks);
 	free(machine->config.traffics);
+	free(machine->config.kvstores);
 	free(machine->config.workloads);
 	free(machine->config.devices);
 	free(machine->config.tenants);

@@ -9,6 +9,7 @@
 
 #include "injectors/emu/access_log.h"
 #include "injectors/emu/machine.h"
+#include "injectors/emu/memory_limit.h"
 #include "injectors/emu/page_lock.h"
 #include "injectors/emu/pins.h"
 #include "injectors/emu/port.h"
@@ -21,6 +22,8 @@ struct tenant {
 	struct page_locks *locks;     /* keep a resolve and an eviction apart */
 	struct page_locks *evictions; /* keep two evictions apart, or one and a pin, all along */
 	struct pins *pins;
+	_Atomic unsigned char
+		*touched; /* a byte a page, set by DMA; NULL: nobody asks (page_clock.h) */
 	__u64 physical;
 	__u32 *devices; /* indices in the machine */
 	__u32 device_count;
@@ -40,6 +43,7 @@ struct machine_device {
 	__u64 read_only_end;
 	pthread_mutex_t next_lock; /* evictions of what comes next take turns */
 	struct frame_totals frames;
+	struct rdma_totals rdma;
 };
 
 struct machine {
@@ -56,6 +60,8 @@ struct machine {
 	atomic_ullong upgrades;	   /* read-only pages made writable */
 	atomic_ullong next_choice; /* makes the random choices of one eviction unlike the next's */
 	struct reclaimer *reclaimer;
+	struct kvstores *kvstores;  /* NULL: there are none */
+	struct memory_limit *limit; /* NULL: there is none */
 	bool started, begun, stopped;
 };
 
@@ -88,6 +94,8 @@ int machine_grant(struct machine *machine, __u32 device, __u64 guest_address, bo
 #define EVICT_GONE   1
 #define EVICT_PINNED 2
 int evict_page(struct machine *machine, __u32 tenant, __u64 guest_address, enum evict_kind kind);
+/* Major, and also of a page that has a frame which the guest's CPUs have not mapped. */
+int evict_held_page(struct machine *machine, __u32 tenant, __u64 guest_address);
 /* A sequence of random choices, from the machine's seed; below: 1 to 2^32. */
 struct random choice_begin(struct machine *machine);
 __u64 choose(struct random *random, __u64 below);

@@ -91,6 +91,8 @@ int guest_memory_create(struct guest_memory **memory, const struct guest_memory_
 	created->bytes = config->bytes;
 	created->tenant = config->tenant;
 	created->injections = config->injections;
+	created->wait_room = config->wait_room;
+	created->room = config->room;
 	created->memfd = created->backing = created->cpu_faults = created->dma_faults = -1;
 	created->stop = -1;
 	pthread_mutex_init(&created->evicting, NULL);
@@ -303,6 +305,28 @@ bool guest_memory_present(struct guest_memory *memory, __u64 guest_address)
 {
 	return memory_range_valid(memory, guest_address, 1) &&
 	       memory->ops->state(memory, guest_address & ~(PAGE_BYTES - 1)) == PAGE_PRESENT;
+}
+
+__u64 guest_memory_held(const struct guest_memory *memory)
+{
+	return memory->ops->held(memory);
+}
+
+int guest_memory_look(struct guest_memory *memory, __u64 guest_address, __u32 pages,
+		      unsigned char *looks)
+{
+	int error = range_check(memory, guest_address, pages * PAGE_BYTES);
+
+	return error ? error : memory->ops->look(memory, guest_address, pages, looks);
+}
+
+int guest_memory_unmap(struct guest_memory *memory, __u64 guest_address, __u64 bytes)
+{
+	int error = range_check(memory, guest_address, bytes);
+
+	if (error || !memory->ops->unmap)
+		return error ? error : -ENOTSUP;
+	return memory->ops->unmap(memory, guest_address, bytes);
 }
 
 void guest_memory_stats(const struct guest_memory *memory, struct guest_memory_stats *stats)

@@ -34,6 +34,9 @@ struct guest_memory_config {
 		*directory; /* where the unlinked backing file lives; NULL: $TMPDIR or /var/tmp */
 	__u32 tenant;	    /* for the truth log */
 	struct inject_table *injections; /* whose INJECT_RESOLVE delays apply; may be NULL */
+	/* Called by the pager before it brings each page (memory_limit.h); NULL: nobody limits it. */
+	void (*wait_room)(void *argument);
+	void *room;
 };
 
 struct guest_memory;
@@ -73,6 +76,18 @@ int guest_memory_resolve(struct guest_memory *memory, __u64 guest_address, __u32
 int guest_memory_evict(struct guest_memory *memory, __u64 guest_address, enum evict_kind kind);
 /* Present in the CPU mapping, by pagemap. */
 bool guest_memory_present(struct guest_memory *memory, __u64 guest_address);
+
+/* Bytes of frames that this memory holds by the kernel's own count, mapped or not. */
+__u64 guest_memory_held(const struct guest_memory *memory);
+/* One look of the kernel's at pages that follow each other: bits for each. */
+#define PAGE_LOOK_HELD 1 /* it has a frame */
+#define PAGE_LOOK_MAPPED \
+	2 /* the guest's CPUs have it mapped, and guest_memory_unmap() can take that */
+int guest_memory_look(struct guest_memory *memory, __u64 guest_address, __u32 pages,
+		      unsigned char *looks);
+/* Takes the CPUs' mapping of pages away, but neither their frames nor the device's view. The kernel alone maps one
+ * again when it is touched. -ENOTSUP with backend swap. */
+int guest_memory_unmap(struct guest_memory *memory, __u64 guest_address, __u64 bytes);
 
 struct guest_memory_stats {
 	__u64 page_in_zero, page_in_file, page_in_swap, minor;

@@ -127,6 +127,18 @@ int pager_evict(struct guest_memory *memory, __u64 page_address, enum evict_kind
 			       page_address, EVICT_TRIES);
 }
 
+int pager_unmap(struct guest_memory *memory, __u64 guest_address, __u64 bytes)
+{
+	int error;
+
+	pthread_mutex_lock(&memory->evicting);
+	error = madvise(memory->cpu + guest_address, bytes, MADV_DONTNEED) ? -errno : 0;
+	pthread_mutex_unlock(&memory->evicting);
+	return error ? failed(error, "cannot unmap pages from 0x%llx on: %s", guest_address,
+			      strerror(-error))
+		     : 0;
+}
+
 void pager_wait_eviction(struct guest_memory *memory)
 {
 	pthread_mutex_lock(&memory->evicting);

@@ -19,6 +19,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -136,6 +137,8 @@ static void bring_page(struct guest_memory *memory, void *page, __u64 page_addre
 	int error;
 
 	inject_sleep(memory->injections, memory_take_delay(memory, page_address, &device));
+	if (memory->wait_room)
+		memory->wait_room(memory->room);
 	while ((error = place_page(memory, page, page_address, &stored)) == EAGAIN ||
 	       error == ENOMEM)
 		memory_sleep(error == ENOMEM ? 10 * NSEC_PER_MSEC : 0);
@@ -396,6 +399,27 @@ static int pager_dma_copy(struct guest_memory *memory, __u64 guest_address, void
 	return write ? dma_guard_copy(frame, buffer, bytes) : dma_guard_copy(buffer, frame, bytes);
 }
 
+/* The file has a block for each page that has a frame. */
+static __u64 pager_held(const struct guest_memory *memory)
+{
+	struct stat status;
+
+	return fstat(memory->memfd, &status) ? 0 : (__u64)status.st_blocks * 512;
+}
+
+static int pager_look(struct guest_memory *memory, __u64 guest_address, __u32 pages,
+		      unsigned char *looks)
+{
+	unsigned char cached[PAGES_LOOK_MOST];
+	int error = pages_look_cached(memory->cpu + guest_address, pages, cached);
+
+	if (!error)
+		error = pages_look_mapped(memory->cpu + guest_address, pages, looks);
+	for (__u32 i = 0; !error && i < pages; i++)
+		looks[i] = (cached[i] & 1 ? PAGE_LOOK_HELD : 0) | (looks[i] ? PAGE_LOOK_MAPPED : 0);
+	return error;
+}
+
 const struct memory_ops pager_ops = {
 	.create = pager_create,
 	.destroy = pager_destroy,
@@ -404,4 +428,7 @@ const struct memory_ops pager_ops = {
 	.show_device = pager_show_device,
 	.dma_copy = pager_dma_copy,
 	.state = pager_state,
+	.held = pager_held,
+	.look = pager_look,
+	.unmap = pager_unmap,
 };

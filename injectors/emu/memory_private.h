@@ -43,6 +43,10 @@ struct memory_ops {
 			size_t bytes, bool write);
 	/* enum memory_page_state, or negative errno */
 	int (*state)(struct guest_memory *memory, __u64 guest_address);
+	__u64 (*held)(const struct guest_memory *memory);
+	int (*look)(struct guest_memory *memory, __u64 guest_address, __u32 pages,
+		    unsigned char *looks);
+	int (*unmap)(struct guest_memory *memory, __u64 guest_address, __u64 bytes); /* or NULL */
 };
 
 /* Maps guest memory at a multiple of 2 MiB, as every VMM does; fork leaves it out, no huge pages. */
@@ -53,6 +57,8 @@ struct guest_memory {
 	__u64 bytes;
 	__u32 tenant;
 	struct inject_table *injections;
+	void (*wait_room)(void *argument);
+	void *room;
 	unsigned char *cpu, *dma; /* equal with the swap backend */
 
 	/* pager backend; descriptors are -1 where not open */
@@ -80,6 +86,8 @@ void memory_page_in(struct guest_memory *memory, __u64 page_address, __u32 devic
 
 /* Pager backend's eviction, in memory_evict.c. */
 int pager_evict(struct guest_memory *memory, __u64 guest_address, enum evict_kind kind);
+/* guest_memory_unmap() beside evictions. */
+int pager_unmap(struct guest_memory *memory, __u64 guest_address, __u64 bytes);
 /* For a guest CPU that wrote to a page under eviction: returns when the eviction is over. */
 void pager_wait_eviction(struct guest_memory *memory);
 

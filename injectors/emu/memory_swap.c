@@ -93,6 +93,34 @@ static int swap_dma_copy(struct guest_memory *memory, __u64 guest_address, void 
 	return 0;
 }
 
+/* There is no count of one mapping's pages but to look at all of them. */
+static __u64 swap_held(const struct guest_memory *memory)
+{
+	unsigned char mapped[PAGES_LOOK_MOST];
+	__u64 held = 0;
+
+	for (__u64 at = 0; at < memory->bytes; at += PAGES_LOOK_MOST * PAGE_BYTES) {
+		__u64 left = (memory->bytes - at) >> PAGE_BITS;
+		__u32 pages = left < PAGES_LOOK_MOST ? (__u32)left : PAGES_LOOK_MOST;
+
+		if (pages_look_mapped(memory->cpu + at, pages, mapped))
+			return held;
+		for (__u32 i = 0; i < pages; i++)
+			held += mapped[i] ? PAGE_BYTES : 0;
+	}
+	return held;
+}
+
+static int swap_look(struct guest_memory *memory, __u64 guest_address, __u32 pages,
+		     unsigned char *looks)
+{
+	int error = pages_look_mapped(memory->cpu + guest_address, pages, looks);
+
+	for (__u32 i = 0; !error && i < pages; i++)
+		looks[i] = looks[i] ? PAGE_LOOK_HELD : 0;
+	return error;
+}
+
 const struct memory_ops swap_ops = {
 	.create = swap_create,
 	.destroy = swap_destroy,
@@ -101,4 +129,6 @@ const struct memory_ops swap_ops = {
 	.show_device = swap_show_device,
 	.dma_copy = swap_dma_copy,
 	.state = swap_state,
+	.held = swap_held,
+	.look = swap_look,
 };

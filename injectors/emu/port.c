@@ -59,8 +59,15 @@ void port_stop(struct port *port)
 
 static void *frame_of(struct port *port, __u64 iova)
 {
-	return guest_memory_dma(port->config.memory,
-				lookup_physical(port->config.lookup, iova) - port->config.physical);
+	__u64 guest_address = lookup_physical(port->config.lookup, iova) - port->config.physical;
+	_Atomic unsigned char *touched = port->config.touched;
+
+	/* Read first: a line that all queues write would cost them more than the mark is worth. */
+	if (touched && guest_address < port->config.bytes &&
+	    !atomic_load_explicit(&touched[guest_address >> PAGE_BITS], memory_order_relaxed))
+		atomic_store_explicit(&touched[guest_address >> PAGE_BITS], 1,
+				      memory_order_relaxed);
+	return guest_memory_dma(port->config.memory, guest_address);
 }
 
 static void port_translate(struct port *port, struct dma *dma)

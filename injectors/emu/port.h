@@ -34,10 +34,13 @@ struct port_config {
 	__u64 reenable_ns; /* a FAILURE disables page requests; the host enables them after this */
 	__u64 physical;	   /* host physical base of `memory` */
 	struct guest_memory *memory;
+	__u64 bytes; /* of it; only with `touched` */
 	struct lookup *lookup;
 	struct service *service;
 	struct inject_table *injections; /* may be NULL */
 	struct access_log *access_log;	 /* may be NULL */
+	_Atomic unsigned char
+		*touched; /* a byte a page of `memory`, set by each DMA; may be NULL */
 };
 
 int port_create(struct port **port, const struct port_config *config);

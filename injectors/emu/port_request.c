@@ -78,16 +78,26 @@ static void close_groups(struct port *port, struct port_fault *fault)
 /* The request may be gone, or another, as soon as it has been told: its faults are closed by a copy. */
 void port_request_finish(struct port *port, struct port_request *request)
 {
-	struct port_request copy = *request;
+	struct port_request copy;
 
-	copy.fault.pages = copy.pages;
-	copy.fault.groups = copy.groups;
-	request->done(request, request_error(port, &copy.fault));
-	close_groups(port, &copy.fault);
+	if (request->own) {
+		request->done(request, request_error(port, &request->fault));
+	} else {
+		copy = *request;
+		copy.fault.pages = copy.pages;
+		copy.fault.groups = copy.groups;
+		request->done(request, request_error(port, &copy.fault));
+		close_groups(port, &copy.fault);
+	}
 	pthread_mutex_lock(&port->lock);
 	if (!--port->finishing)
 		pthread_cond_broadcast(&port->finished);
 	pthread_mutex_unlock(&port->lock);
+}
+
+void port_request_resume(struct port_request *request)
+{
+	close_groups(request->port, &request->fault);
 }
 
 /* The first of a list that has one whose deadline is up; NULL. */
@@ -199,12 +209,14 @@ static int request_raised(struct port *port, struct port_request *request, int e
 
 static bool request_valid(const struct port *port, const struct port_request *request)
 {
+	const __u64 *pages = request->own ? request->own->pages : request->pages;
+
 	if (request->queue >= port->config.queues || !request->count ||
-	    request->count > PORT_REQUEST_PAGES ||
+	    request->count > (request->own ? PORT_REQUEST_OWN_PAGES : PORT_REQUEST_PAGES) ||
 	    (request->access != EVENT_READ && request->access != EVENT_WRITE))
 		return false;
 	for (__u32 i = 0; i < request->count; i++)
-		if (request->pages[i] & (PAGE_BYTES - 1))
+		if (pages[i] & (PAGE_BYTES - 1))
 			return false;
 	return true;
 }
@@ -229,6 +241,15 @@ int port_request(struct port *port, struct port_request *request)
 		.queue = request->queue,
 		.access = request->access,
 	};
+	if (request->own) {
+		fault->pages = request->own->pages;
+		fault->groups = request->own->groups;
+	}
+	if (request->own && request->own->found_ns) {
+		fault->found_ns = request->own->found_ns;
+		fault->held_ns = fault->found_ns;
+		fault->logged_held_ns = fault->found_ns;
+	}
 	error = port_raise(port, fault);
 	return fault->raised ? request_raised(port, request, error) : error;
 }

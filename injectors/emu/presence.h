@@ -10,4 +10,9 @@ int page_swapped(const void *address);
 /* 1: in the page cache (mincore of a file mapping), 0: not, negative errno: cannot tell. */
 int page_cached(const void *address);
 
+/* Of up to PAGES_LOOK_MOST pages that follow each other at once; 0, or negative errno with a sentence. */
+#define PAGES_LOOK_MOST 128
+int pages_look_mapped(const void *address, unsigned int pages, unsigned char *mapped);
+int pages_look_cached(const void *address, unsigned int pages, unsigned char *cached);
+
 #endif

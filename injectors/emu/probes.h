@@ -29,6 +29,13 @@
  * A run that a fault has cost is told before that fault's resume: its group means it until then.
  * head_advanced: device, queue, descriptors, held back. ring_state: device, queue, side, frames, bytes,
  * held << 32 | posted, lost, interrupts.
+ *
+ * Arguments of the probes of RDMA devices, as struct pair_probe; what they are is with their kinds (bpf/event_kinds.def):
+ *	0 device
+ *	1 pair		number of the queue pair; rdma_counter: port; rdma_region and rdma_advised: 0
+ *	2 address, 3 length, 4 value, 5 group	the event's
+ *	6 more		pasid << 32 | instance, of an event that names no fault
+ *	7 code		as of frames_lost, with the fault that it names: open until its resume
  */
 #ifndef FAULTLINE_EMU_PROBES_H
 #define FAULTLINE_EMU_PROBES_H
@@ -80,5 +87,15 @@ struct ring_probe {
 #define RING_PROBE(p)                                                                       \
 	STAP_PROBE8(faultline, ring_state, (p)->device, (p)->queue, (p)->side, (p)->frames, \
 		    (p)->bytes, (p)->gauges, (p)->lost, (p)->interrupts)
+
+struct pair_probe {
+	__u64 device, pair, address, length, value, group, more, code;
+};
+
+/* what: rnr_sent rnr_received packets_dropped packets_resent qp_rewound fault_suppressed qp_paused qp_resumed qp_error
+ * qp_state rdma_counter rdma_region rdma_advised */
+#define PAIR_PROBE(what, p)                                                             \
+	STAP_PROBE8(faultline, what, (p)->device, (p)->pair, (p)->address, (p)->length, \
+		    (p)->value, (p)->group, (p)->more, (p)->code)
 
 #endif

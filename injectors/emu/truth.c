@@ -248,6 +248,19 @@ static const char *what_name(unsigned int what)
 		[TRUTH_HEAD_ADVANCED] = "head_advanced",
 		[TRUTH_FRAMES_MISSED] = "frames_missed",
 		[TRUTH_RING_STATE] = "ring_state",
+		[TRUTH_RNR_SENT] = "rnr_sent",
+		[TRUTH_RNR_RECEIVED] = "rnr_received",
+		[TRUTH_PACKET_DROPPED] = "packet_dropped",
+		[TRUTH_PACKET_RESENT] = "packet_resent",
+		[TRUTH_QP_REWOUND] = "qp_rewound",
+		[TRUTH_FAULT_SUPPRESSED] = "fault_suppressed",
+		[TRUTH_QP_PAUSED] = "qp_paused",
+		[TRUTH_QP_RESUMED] = "qp_resumed",
+		[TRUTH_QP_ERROR] = "qp_error",
+		[TRUTH_QP_STATE] = "qp_state",
+		[TRUTH_RDMA_COUNTER] = "rdma_counter",
+		[TRUTH_RDMA_REGION] = "rdma_region",
+		[TRUTH_RDMA_ADVISED] = "rdma_advised",
 	};
 
 	return what < sizeof(names) / sizeof(names[0]) ? names[what] : "unknown";

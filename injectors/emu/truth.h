@@ -72,6 +72,21 @@ enum truth_what {
 	/* Lost on the way to a NIC, since this was told last; value: frames; code: enum loss_reason */
 	TRUTH_FRAMES_MISSED,
 	TRUTH_RING_STATE, /* its counters were told; value: frames, length: bytes; code: enum ring_side */
+	/* Queue pairs, each packet by itself. group: the pair; value: token of the wait; fault: of the page
+	 * request that it is because of, 0: none; address: packet sequence number */
+	TRUTH_RNR_SENT, /* length: timer, ns; code: enum rdma_side */
+	TRUTH_RNR_RECEIVED,
+	TRUTH_PACKET_DROPPED, /* code: enum rdma_drop */
+	TRUTH_PACKET_RESENT,  /* code: enum rdma_resend */
+	TRUTH_QP_REWOUND,     /* length: packets; code: enum rdma_resend */
+	TRUTH_FAULT_SUPPRESSED, /* address: IOVA, length: bytes; value: 1: in the window; code: enum rdma_side */
+	TRUTH_QP_PAUSED, /* code: enum rdma_wait */
+	TRUTH_QP_RESUMED,
+	TRUTH_QP_ERROR, /* code: enum verbs_status */
+	TRUTH_QP_STATE, /* its counters were told; value: operations, length: bytes; code: its state */
+	TRUTH_RDMA_COUNTER, /* value: by how much it moved; code: enum rdma_counter */
+	TRUTH_RDMA_REGION, /* address, length; group: key; value: enum region_kind; code: odp_region_state */
+	TRUTH_RDMA_ADVISED, /* address, length; group: key; value: pages; code: errno */
 };
 
 /* `fault` is a machine-wide id that never repeats: the test's key, which no probe carries. */

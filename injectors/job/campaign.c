@@ -179,6 +179,9 @@ static void print_injection(FILE *file, const struct plan_injection *planned)
 		[INJECTION_OVERFLOW] = "overflow",
 		[INJECTION_DUPLICATE] = "duplicate",
 		[INJECTION_FRAME_LOSS] = "frame_loss",
+		[INJECTION_PACKET_LOSS] = "packet_loss",
+		[INJECTION_PACKET_DUPLICATE] = "packet_duplicate",
+		[INJECTION_NACK_LOST] = "nack_lost",
 	};
 	const struct job_injection *job = planned->job;
 	char start[UNITS_TEXT], length[UNITS_TEXT], delay[UNITS_TEXT];
@@ -220,6 +223,17 @@ static void print_traffic(FILE *file, const struct machine_config *machine,
 	if (traffic->duration_ns)
 		fprintf(file, ", for %s", units_format_duration(traffic->duration_ns, length));
 	fputc('\n', file);
+}
+
+static void print_kvstore(FILE *file, const struct machine_config *machine,
+			  const struct kvstore_config *store)
+{
+	const struct device_config *device = &machine->devices[store->device];
+
+	fprintf(file, "  %s/%s: store %s, %llu items of %u bytes, %s, %u clients\n",
+		printable_of(machine->tenants[device->tenant].name).text,
+		printable_of(device->name).text, printable_of(store->name).text, store->items,
+		store->item_bytes, store->pin ? "pinned" : "on demand", store->clients);
 }
 
 static void print_planned_program(FILE *file, const struct machine_config *machine,
@@ -284,6 +298,11 @@ int campaign_print(const struct campaign *campaign, const struct campaign_option
 		print_given_files(file, machine, &options->consents);
 		for (__u32 k = 0; k < machine->traffic_count; k++)
 			print_traffic(file, machine, &machine->traffics[k]);
+		if (machine->memory_limit)
+			fprintf(file, "  memory_limit %llu MiB for all tenants\n",
+				machine->memory_limit >> 20);
+		for (__u32 k = 0; k < machine->kvstore_count; k++)
+			print_kvstore(file, machine, &machine->kvstores[k]);
 		for (__u32 k = 0; k < point.plan.program_count; k++)
 			print_planned_program(file, machine, &point.plan.programs[k]);
 		for (__u32 k = 0; k < point.plan.injection_count; k++)

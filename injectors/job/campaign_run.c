@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Running a campaign: its points one after the other, the table, the verdicts. */
 #include <errno.h>
+#include <math.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,14 +34,18 @@ struct campaign_progress {
 /* What is shown on a terminal of what a NIC gives, and of what I/O gives. */
 static const enum result_column shown_of_frames[] = {RESULT_GOODPUT, RESULT_LOST, RESULT_TIMEOUTS,
 						     RESULT_MAX_STALL};
+static const enum result_column shown_of_stores[] = {RESULT_INSTANCES, RESULT_HITS_PER_S,
+						     RESULT_WORST_HIT_RATE};
 static const enum result_column shown_of_ios[] = {RESULT_IOPS, RESULT_LATENCY_P99,
 						  RESULT_ROUND_TRIP_P99, RESULT_BLOCKED};
 
 /* Columns that the job can fill take the room of those that it cannot. */
 static void choose_columns(struct output *output, const struct job_text *text)
 {
-	bool frames =
-		job_text_section(text, "program", NULL) || job_text_section(text, "traffic", NULL);
+	bool frames = job_text_section(text, "kvstore", NULL) ||
+		      job_text_section(text, "program", NULL) ||
+		      job_text_section(text, "traffic", NULL);
+	bool stores = job_text_section(text, "kvstore", NULL) != NULL;
 	bool ios = job_text_section(text, "workload", NULL) != NULL;
 
 	output->columns = job_columns;
@@ -48,6 +53,8 @@ static void choose_columns(struct output *output, const struct job_text *text)
 	memcpy(output->column, job_columns.columns, sizeof(output->column));
 	for (size_t i = 0; frames && i < sizeof(shown_of_frames) / sizeof(*shown_of_frames); i++)
 		output->column[shown_of_frames[i]].wide = false;
+	for (size_t i = 0; stores && i < sizeof(shown_of_stores) / sizeof(*shown_of_stores); i++)
+		output->column[shown_of_stores[i]].wide = false;
 	for (size_t i = 0; !ios && i < sizeof(shown_of_ios) / sizeof(*shown_of_ios); i++)
 		output->column[shown_of_ios[i]].wide = true;
 }
@@ -231,12 +238,16 @@ static void say_failed(const struct campaign *campaign, FILE *file)
 {
 	struct concern concern;
 
-	if (find_concern(campaign, RESULT_ERRORS, &concern))
-		fprintf(file, "Failed: %.0f of %.0f I/Os, of %s%s.\n",
-			concern.worst->values[RESULT_ERRORS], concern.worst->values[RESULT_IOS],
-			printable_of(campaign->notes[concern.worst - campaign->results].failing)
-				.text,
-			printable_of(concern.points).text);
+	const struct result_notes *notes;
+
+	if (!find_concern(campaign, RESULT_ERRORS, &concern))
+		return;
+	notes = &campaign->notes[concern.worst - campaign->results];
+	fprintf(file, "Failed: %.0f", concern.worst->values[RESULT_ERRORS]);
+	if (!isnan(concern.worst->values[RESULT_IOS]))
+		fprintf(file, " of %.0f I/Os", concern.worst->values[RESULT_IOS]);
+	fprintf(file, ", of %s%s.\n", printable_of(notes->failing).text,
+		printable_of(concern.points).text);
 }
 
 /* What a program was to tell and did not is missing in the table: why is told once. */

@@ -29,6 +29,8 @@ static const struct section_array arrays[] = {
 	ARRAY("device", devices, device_count, job_device, 256),
 	ARRAY("workload", workloads, workload_count, job_workload, 256),
 	ARRAY("traffic", traffics, traffic_count, job_traffic, 256),
+	ARRAY("ranks", ranks, ranks_count, job_ranks, 256),
+	ARRAY("kvstore", kvstores, kvstore_count, job_kvstore, 256),
 	ARRAY("program", programs, program_count, job_program, 64),
 	ARRAY("inject", injections, injection_count, job_injection, 64),
 };
@@ -121,6 +123,35 @@ static int check_traffic(const struct job_traffic *traffic)
 	return 0;
 }
 
+static int check_ranks(const struct job_ranks *ranks)
+{
+	const struct ranks_config *config = &ranks->config;
+
+	if (!config->duration_ns && !config->operations)
+		return failed(-EBADMSG,
+			      "%s: [ranks %s] never ends; accepted: duration= or operations=",
+			      ranks->where, ranks->name);
+	if (config->pattern == RANKS_stream && config->count % 2)
+		return failed(-EBADMSG,
+			      "%s: [ranks %s] count=%u: accepted: an even one with pattern=stream, "
+			      "in which of each two one sends",
+			      ranks->where, ranks->name, config->count);
+	return 0;
+}
+
+static int check_kvstore(const struct job_kvstore *store)
+{
+	const struct kvstore_config *config = &store->config;
+
+	if (config->shift_at_ns >= config->duration_ns)
+		return failed(-EBADMSG, "%s: [kvstore %s] shift_at=: accepted: less than duration=",
+			      store->where, store->name);
+	if (config->item_bytes % 8)
+		return failed(-EBADMSG, "%s: [kvstore %s] item_size=%u: accepted: multiples of 8",
+			      store->where, store->name, config->item_bytes);
+	return 0;
+}
+
 static int check_injection(const struct job_injection *injection)
 {
 	bool uniform = injection->distribution == INJECT_UNIFORM;
@@ -166,6 +197,10 @@ static int check_machine(const struct job_machine *machine)
 {
 	const struct cache_config *iotlb = &machine->config.iotlb;
 
+	if (machine->config.memory_limit && machine->config.memory_limit < MEMORY_LIMIT_LEAST)
+		return failed(-EBADMSG,
+			      "%s: [machine] memory_limit=%llu: accepted: 0 or at least %llu",
+			      machine->where, machine->config.memory_limit, MEMORY_LIMIT_LEAST);
 	if (iotlb->entries && iotlb->ways > iotlb->entries)
 		return failed(-EBADMSG,
 			      "%s: [machine] iotlb_ways=%u: accepted: at most iotlb_entries=%u",
@@ -207,8 +242,12 @@ static int check_values(const struct job *job)
 		err = check_workload(&job->workloads[i]);
 	for (__u32 i = 0; !err && i < job->traffic_count; i++)
 		err = check_traffic(&job->traffics[i]);
+	for (__u32 i = 0; !err && i < job->ranks_count; i++)
+		err = check_ranks(&job->ranks[i]);
 	for (__u32 i = 0; !err && i < job->program_count; i++)
 		err = job_check_program(&job->programs[i]);
+	for (__u32 i = 0; !err && i < job->kvstore_count; i++)
+		err = check_kvstore(&job->kvstores[i]);
 	for (__u32 i = 0; !err && i < job->injection_count; i++)
 		err = check_injection(&job->injections[i]);
 	for (__u32 i = 0; !err && i < job->device_count; i++)
@@ -249,6 +288,8 @@ void job_free(struct job *job)
 	free(job->devices);
 	free(job->workloads);
 	free(job->traffics);
+	free(job->ranks);
+	free(job->kvstores);
 	free(job->programs);
 	free(job->injections);
 	*job = (struct job){0};

@@ -52,6 +52,20 @@ struct job_traffic {
 	const char *where;
 };
 
+struct job_ranks {
+	char name[JOB_NAME];
+	char device[JOB_NAME * 2]; /* pattern over devices */
+	struct ranks_config config;
+	const char *where;
+};
+
+struct job_kvstore {
+	char name[JOB_NAME];
+	char device[JOB_NAME * 2]; /* pattern over devices */
+	struct kvstore_config config;
+	const char *where;
+};
+
 struct job_program {
 	char name[JOB_NAME];
 	char device[JOB_NAME * 2]; /* pattern over devices */
@@ -69,6 +83,9 @@ enum injection_kind {
 	INJECTION_OVERFLOW,
 	INJECTION_DUPLICATE,
 	INJECTION_FRAME_LOSS,
+	INJECTION_PACKET_LOSS,
+	INJECTION_PACKET_DUPLICATE,
+	INJECTION_NACK_LOST,
 };
 
 enum hog_load { HOG_SPIN, HOG_SCAN };
@@ -110,10 +127,12 @@ struct job {
 	struct job_device *devices;
 	struct job_workload *workloads;
 	struct job_traffic *traffics;
+	struct job_ranks *ranks;
+	struct job_kvstore *kvstores;
 	struct job_program *programs;
 	struct job_injection *injections;
 	__u32 tenant_count, device_count, workload_count, traffic_count, program_count;
-	__u32 injection_count;
+	__u32 injection_count, ranks_count, kvstore_count;
 };
 
 /*

@@ -12,6 +12,9 @@ static const struct option_choice injections[] = {{"evict", INJECTION_EVICT},
 						  {"overflow", INJECTION_OVERFLOW},
 						  {"duplicate", INJECTION_DUPLICATE},
 						  {"frame_loss", INJECTION_FRAME_LOSS},
+						  {"packet_loss", INJECTION_PACKET_LOSS},
+						  {"packet_duplicate", INJECTION_PACKET_DUPLICATE},
+						  {"nack_lost", INJECTION_NACK_LOST},
 						  {NULL, 0}};
 static const struct option_choice stages[] = {{"delivery", INJECT_DELIVERY},
 					      {"dispatch", INJECT_DISPATCH},
@@ -34,7 +37,9 @@ static const struct option_choice arrivals[] = {
 static const struct option_choice loads[] = {{"spin", HOG_SPIN}, {"scan", HOG_SCAN}, {NULL, 0}};
 
 /* Actions that have candidates. */
-#define ARMED "evict,delay,response_lost,response_failure,overflow,duplicate,frame_loss"
+#define ARMED                                                                                   \
+	"evict,delay,response_lost,response_failure,overflow,duplicate,frame_loss,packet_loss," \
+	"packet_duplicate,nack_lost"
 
 static const struct option_row rows[] = {
 	{"inject", "action", OPTION_CHOICE, INJECT(kind), .choices = injections,

@@ -52,6 +52,11 @@ static const struct option_row rows[] = {
 	{"machine", "reclaim_interval", OPTION_TIME, MACHINE(config.reclaim_interval_ns), 1e6, HOUR,
 	 "100ms", .meaning = "time between two passes of the reclaimer",
 	 .needs = {{"reclaim_percent", NULL}}},
+	{"machine", "memory_limit", OPTION_BYTES, MACHINE(config.memory_limit), 0, MIB *GIB, "0",
+	 .meaning =
+		 "host memory that all tenants have together, at least 2M: what does not fit goes to "
+		 "the pager's file or to swap, the least used first, and pins beyond are refused; "
+		 "premap has no effect then. 0: no limit"},
 	{"machine", "timeout", OPTION_TIME, MACHINE(timeout_ns), NSEC_PER_SEC, 24 * HOUR, "10m",
 	 .meaning = "a run that lasts longer is stopped and has failed"},
 };

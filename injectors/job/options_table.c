@@ -29,6 +29,13 @@ static const struct option_section sections[] = {
 	{"device", "A device in every tenant that its pattern names.", true},
 	{"workload", "I/O on every device that its pattern names.", true},
 	{"traffic", "Frames that are made up for every device that its pattern names.", true},
+	{"ranks",
+	 "Processes that exchange messages over every RDMA device that its pattern names, and its peer.",
+	 true},
+	{"kvstore",
+	 "A key-value store in the memory of the guest behind every NIC that its pattern names, and its "
+	 "clients.",
+	 true},
 	{"program", "A real program in the network of every device that its pattern names.", true},
 	{"inject", "One thing that goes wrong, for a while.", true},
 	{"slo",
@@ -113,6 +120,8 @@ static void join(void)
 		add_class(i);
 	add_rows(workload_rows.rows, workload_rows.count);
 	add_rows(traffic_rows.rows, traffic_rows.count);
+	add_rows(ranks_rows.rows, ranks_rows.count);
+	add_rows(kvstore_rows.rows, kvstore_rows.count);
 	add_rows(program_rows.rows, program_rows.count);
 	add_rows(inject_rows.rows, inject_rows.count);
 	for (size_t i = 0; i < table.row_count; i++)

@@ -12,6 +12,10 @@ static const struct option_row rows[] = {
 	 .meaning = "makes this many, called NAME0, NAME1, ...; without it one, called NAME"},
 	{"tenant", "memory", OPTION_BYTES, TENANT(config.memory), 2 * MIB, 64 * GIB, "64M",
 	 .meaning = "guest memory of each", .multiple = 2 * MIB},
+	{"tenant", "memlock", OPTION_BYTES, TENANT(config.memlock), 0, 64 * GIB, "0",
+	 .meaning =
+		 "bytes of it that devices may pin at once, a page as often as it is pinned; more "
+		 "is refused (ENOMEM); 0: no limit"},
 	{"tenant", "backend", OPTION_CHOICE, TENANT(config.backend), .otherwise = "pager",
 	 .choices = backends,
 	 .meaning = "what pages the memory: a userfaultfd pager with a backing file, or the "

@@ -202,26 +202,36 @@ static int check_evictions(const struct plan_builder *b, const struct job_inject
 		      *models ? ", or devices with model=" : "", models);
 }
 
-static bool takes_frame_loss(const struct device_class *class)
-{
-	return class->has_frames;
-}
+/* What frames and packets may meet on their way, only devices that have some are asked about. */
+static const struct {
+	enum injection_kind kind;
+	const char *name;
+	bool (*of)(const struct device_class *class);
+} wire_injections[] = {
+	{INJECTION_FRAME_LOSS, "frame_loss", device_class_has_frames},
+	{INJECTION_PACKET_LOSS, "packet_loss", device_class_has_packets},
+	{INJECTION_PACKET_DUPLICATE, "packet_duplicate", device_class_has_packets},
+	{INJECTION_NACK_LOST, "nack_lost", device_class_has_packets},
+};
 
-static int check_frame_loss(const struct plan_builder *b, const struct job_injection *injection,
-			    __u32 device)
+static int check_wire(const struct plan_builder *b, const struct job_injection *injection,
+		      __u32 device)
 {
 	const struct device_class *class = b->plan->machine.devices[device].class;
 	char models[256], full[PLAN_DEVICE_NAME];
 
-	if (injection->kind != INJECTION_FRAME_LOSS || class->has_frames)
-		return 0;
-	device_classes_text(takes_frame_loss, " or ", models, sizeof(models));
-	return failed(
-		-EBADMSG,
-		"%s: [inject %s] action=frame_loss on %s, which has model=%s; accepted: devices "
-		"with model=%s",
-		injection->where, injection->name, plan_device_name(b, device, full, sizeof(full)),
-		class->name, models);
+	for (size_t i = 0; i < sizeof(wire_injections) / sizeof(wire_injections[0]); i++) {
+		if (injection->kind != wire_injections[i].kind || wire_injections[i].of(class))
+			continue;
+		device_classes_text(wire_injections[i].of, " or ", models, sizeof(models));
+		return failed(
+			-EBADMSG,
+			"%s: [inject %s] action=%s on %s, which has model=%s; accepted: devices "
+			"with model=%s",
+			injection->where, injection->name, wire_injections[i].name,
+			plan_device_name(b, device, full, sizeof(full)), class->name, models);
+	}
+	return 0;
 }
 
 static int expand_injection(struct plan_builder *b, const struct job_injection *injection, __u32 id)
@@ -235,7 +245,7 @@ static int expand_injection(struct plan_builder *b, const struct job_injection *
 		if (!plan_device_fits(b, injection->device, d))
 			continue;
 		matched++;
-		err = check_evictions(b, injection, d) ?: check_frame_loss(b, injection, d);
+		err = check_evictions(b, injection, d) ?: check_wire(b, injection, d);
 	}
 	if (err)
 		return err;
@@ -348,20 +358,28 @@ int plan_build(struct plan *plan, const struct job *job)
 		err = expand_device(&b, &job->devices[i]);
 	if (!err)
 		err = plan_check_names(&b);
+	if (!err)
+		err = plan_peers(&b);
 	for (__u32 i = 0; !err && i < job->workload_count; i++)
 		err = plan_workload(&b, &job->workloads[i]);
 	for (__u32 i = 0; !err && i < job->traffic_count; i++)
 		err = plan_traffic(&b, &job->traffics[i]);
+	for (__u32 i = 0; !err && i < job->ranks_count; i++)
+		err = plan_ranks(&b, &job->ranks[i]);
+	for (__u32 i = 0; !err && i < job->kvstore_count; i++)
+		err = plan_kvstore(&b, &job->kvstores[i]);
 	for (__u32 i = 0; !err && i < job->program_count; i++)
 		err = plan_program(&b, &job->programs[i]);
 	for (__u32 i = 0; !err && i < job->injection_count; i++)
 		err = expand_injection(&b, &job->injections[i], i + 1);
 	if (!err)
-		err = check_host(&b);
+		err = check_host(&b) ?: plan_check_limit(&b);
 	for (__u32 d = 0; !err && d < b.plan->machine.device_count; d++)
 		err = plan_check_device(&b, d);
 	for (__u32 d = 0; !err && d < b.plan->machine.device_count; d++)
-		err = plan_check_frames(&b, d);
+		err = plan_check_frames(&b, d) ?: plan_check_ranks(&b, d);
+	if (!err)
+		err = plan_check_memlock(&b);
 	if (!err)
 		collect_cpus(plan);
 	free(b.tenant_origins);
@@ -384,5 +402,7 @@ void plan_free(struct plan *plan)
 	free(plan->machine.devices);
 	free(plan->machine.workloads);
 	free(plan->machine.traffics);
+	free(plan->machine.ranks);
+	free(plan->machine.kvstores);
 	*plan = (struct plan){0};
 }

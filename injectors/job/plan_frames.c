@@ -140,6 +140,9 @@ static bool has_traffic(const struct plan *plan, __u32 device)
 
 static bool has_load(const struct plan *plan, __u32 device)
 {
+	for (__u32 i = 0; i < plan->machine.kvstore_count; i++)
+		if (plan->machine.kvstores[i].device == device)
+			return true;
 	for (__u32 i = 0; i < plan->program_count; i++)
 		if (plan->programs[i].device == device &&
 		    plan->programs[i].config.role == PROGRAM_LOAD)
@@ -161,7 +164,7 @@ int plan_check_frames(const struct plan_builder *b, __u32 device)
 	if (networked)
 		return failed(-EBADMSG,
 			      "%s: %s has a network in which nothing runs; accepted: a [program "
-			      "NAME] with role=load for it, or %s",
+			      "NAME] with role=load for it, a [kvstore NAME], or %s",
 			      b->device_origins[device].where, full, config->class->with_traffic);
 	return failed(-EBADMSG,
 		      "%s: %s has no [traffic NAME]; accepted: one for it, or %s and programs",

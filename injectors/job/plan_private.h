@@ -17,7 +17,8 @@ struct plan_builder {
 	struct plan_origin *tenant_origins;
 	struct plan_origin *device_origins;
 	__u32 *tenant_devices; /* devices of each tenant */
-	size_t device_room, origin_room, workload_room, traffic_room, program_room;
+	size_t device_room, origin_room, workload_room, traffic_room, kvstore_room, program_room;
+	size_t ranks_room;
 };
 
 /* "vm3/net" */
@@ -32,13 +33,31 @@ int plan_check_class(const struct plan_builder *b, const char *where,
 		     const struct device_config *device, const struct workload_config *workload,
 		     const struct traffic_config *traffic);
 
+/* The devices of a tenant share its memory. */
+__u64 plan_device_share(const struct plan_builder *b, const struct device_config *device);
+/* Whether each tenant's memlock allows what its devices pin before anything runs. */
+int plan_check_memlock(const struct plan_builder *b);
+
 /* Each adds one for every device that its pattern fits. */
 int plan_workload(struct plan_builder *b, const struct job_workload *workload);
 int plan_traffic(struct plan_builder *b, const struct job_traffic *traffic);
+int plan_kvstore(struct plan_builder *b, const struct job_kvstore *store);
 int plan_program(struct plan_builder *b, const struct job_program *program);
+/* One for every device that its pattern fits and the peer of that. */
+int plan_ranks(struct plan_builder *b, const struct job_ranks *ranks);
+
+/* Whether the host can be what memory_limit asks for. */
+int plan_check_limit(const struct plan_builder *b);
 
 /* Whether somebody makes the frames of a device that has some. */
 int plan_check_frames(const struct plan_builder *b, __u32 device);
+/* Whether there are ranks on a device that is driven by some. */
+int plan_check_ranks(const struct plan_builder *b, __u32 device);
+/* Bytes that its ranks pin at most. */
+__u64 plan_ranks_pins(const struct plan_builder *b, __u32 device);
+
+/* Finds the peers of devices that are connected in pairs. */
+int plan_peers(struct plan_builder *b);
 
 /* Whether its frames are a network's. */
 static inline bool plan_networked(const struct device_config *device)

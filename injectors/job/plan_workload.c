@@ -7,7 +7,7 @@
 #include "lib/base/array.h"
 #include "lib/base/fail.h"
 
-static __u64 device_share(const struct plan_builder *b, const struct device_config *device)
+__u64 plan_device_share(const struct plan_builder *b, const struct device_config *device)
 {
 	return b->plan->machine.tenants[device->tenant].memory / b->tenant_devices[device->tenant] &
 	       ~(PAGE_BYTES - 1);
@@ -20,7 +20,7 @@ int plan_check_class(const struct plan_builder *b, const char *where,
 {
 	const struct device_check check = {.where = where,
 					   .device = device,
-					   .bytes = device_share(b, device),
+					   .bytes = plan_device_share(b, device),
 					   .workload = workload,
 					   .traffic = traffic};
 
@@ -36,7 +36,7 @@ static int data_bytes(const struct plan_builder *b, const struct device_config *
 		.queue_depth = device->queue_depth,
 		.depth_max = (__u16)device->class->depth_max,
 		.pasid = PASID_NONE,
-		.bytes = device_share(b, device),
+		.bytes = plan_device_share(b, device),
 	};
 	struct channel *channel;
 	int err = channel_create(&channel, &config);

@@ -2,11 +2,13 @@
 #include "injectors/job/point.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "injectors/emu/truth.h"
 #include "injectors/job/guardian.h"
+#include "injectors/job/memory_group.h"
 #include "injectors/job/schedule.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
@@ -14,6 +16,7 @@
 /* Written by the machine's process, read by the guardian once that has ended. */
 struct answer {
 	const struct point_run *run;
+	struct memory_group group; /* of memory_limit */
 	bool complete;
 	int error;
 	char sentence[1024];
@@ -107,10 +110,18 @@ static int run_machine(const struct plan *plan, struct machine *machine, struct 
 }
 
 static int create_and_run(const struct point_run *run, struct programs *programs,
-			  struct result *result, struct result_notes *notes)
+			  struct memory_group *group, struct result *result,
+			  struct result_notes *notes)
 {
+	struct machine_config config = run->plan->machine;
 	struct machine *machine;
-	int err = machine_create(&machine, &run->plan->machine);
+	int err = memory_group_enter(group);
+
+	if (err)
+		return err;
+	snprintf(config.memory_group, sizeof(config.memory_group), "%s", group->directory);
+	programs_in_group(programs, group->directory);
+	err = machine_create(&machine, &config);
 
 	if (!err) {
 		err = run_machine(run->plan, machine, programs, result, notes);
@@ -119,8 +130,8 @@ static int create_and_run(const struct point_run *run, struct programs *programs
 	return err;
 }
 
-static int point_run_machine(const struct point_run *run, struct result *result,
-			     struct result_notes *notes)
+static int point_run_machine(const struct point_run *run, struct memory_group *group,
+			     struct result *result, struct result_notes *notes)
 {
 	struct first_error first = {0};
 	struct programs *programs;
@@ -130,12 +141,13 @@ static int point_run_machine(const struct point_run *run, struct result *result,
 		return err;
 	err = run->truth ? truth_open(run->truth, false) : 0;
 	if (!err) {
-		keep_error(&first, create_and_run(run, programs, result, notes));
+		keep_error(&first, create_and_run(run, programs, group, result, notes));
 		if (run->truth)
 			keep_error(&first, truth_close());
 		err = tell_error(&first);
 	}
 	programs_close(programs);
+	memory_group_leave(group);
 	return err;
 }
 
@@ -143,9 +155,26 @@ static void point_body(void *argument)
 {
 	struct answer *answer = argument;
 
-	answer->error = point_run_machine(answer->run, &answer->result, &answer->notes);
+	answer->error =
+		point_run_machine(answer->run, &answer->group, &answer->result, &answer->notes);
 	snprintf(answer->sentence, sizeof(answer->sentence), "%s", failure_text());
 	answer->complete = true;
+}
+
+/* Told once in a campaign: it is the same for each of its points. */
+static void say_group(const struct memory_group *group)
+{
+	static bool said;
+
+	if (!said && *group->directory)
+		fprintf(stderr, "memory_limit: held by a memory cgroup of its own, %s\n",
+			group->directory);
+	else if (!said)
+		fprintf(stderr,
+			"memory_limit: held by the machine's reclaimer, as there can be no memory "
+			"cgroup: %s\n",
+			group->reason);
+	said = true;
 }
 
 int point_run(const struct point_run *run, struct result *result)
@@ -165,8 +194,13 @@ int point_run(const struct point_run *run, struct result *result)
 		return failed(-errno, "no memory for the answer of the machine's process");
 	*answer = (struct answer){.run = run};
 	result_clear(&answer->result);
+	if (run->plan->machine.memory_limit) {
+		memory_group_make(&answer->group);
+		say_group(&answer->group);
+	}
 	task.argument = answer;
 	err = guardian_run(&task, &pid);
+	memory_group_remove(&answer->group);
 	if (!err && !answer->complete)
 		err = failed(-EIO, "the machine's process %d ended without a result", pid);
 	if (!err && answer->error)

@@ -2,6 +2,7 @@
 #include "injectors/job/programs.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/base/clock.h"
@@ -42,6 +43,11 @@ int programs_open(struct programs **programs, const struct plan *plan)
 	else
 		*programs = opened;
 	return err;
+}
+
+void programs_in_group(struct programs *programs, const char *directory)
+{
+	snprintf(programs->host.group, sizeof(programs->host.group), "%s", directory);
 }
 
 static int start_role(struct programs *programs, const struct machine *machine,

@@ -39,6 +39,8 @@ bool programs_outcome(const struct programs *programs, __u32 *index, struct load
 char *programs_output(const struct programs *programs, __u32 index, size_t *size);
 
 /* Stops what still runs and frees; may be NULL. */
+/* The memory cgroup that programs of guests begin in; "": none. Before any is started. */
+void programs_in_group(struct programs *programs, const char *directory);
 void programs_close(struct programs *programs);
 
 #endif

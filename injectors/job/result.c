@@ -17,7 +17,7 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 				"bytes moved per second"},
 	[RESULT_LATENCY_MEAN] =
 		{"latency_mean", NULL, "ns", COLUMN_DURATION, 9, true,
-		 "I/O latency as the guest sees it: from the submission, with a rate from when the "
+		 "latency of I/Os and of ranks' operations as the guest sees it: from the submission, with a rate from when the "
 		 "I/O was due, to its completion; what was never sent counts with its wait up "
 		 "to the end"},
 	[RESULT_LATENCY_P50] = {"latency_p50", "p50", "ns", COLUMN_DURATION, 9, true, NULL},
@@ -76,6 +76,42 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 				 "evictions that passed over a page, as a device keeps it"},
 	[RESULT_PINNED] = {"pinned", NULL, NULL, COLUMN_COUNT, 8, true,
 			   "pages that devices kept at once at most; evictions pass over them"},
+	[RESULT_LIMITED] = {"memory_limited", NULL, "bytes", COLUMN_COUNT, 14, true,
+			    "memory_limit: what all tenants have of the host together"},
+	[RESULT_IN_GROUP] =
+		{"in_cgroup", NULL, NULL, COLUMN_COUNT, 9, true,
+		 "1: a memory cgroup of its own holds the machine to it; 0: its reclaimer "
+		 "alone does, over the guests' frames"},
+	[RESULT_PRESENT] = {"present", NULL, "bytes", COLUMN_COUNT, 11, true,
+			    "of it, what the guests held at the end, by the kernel's own count"},
+	[RESULT_PRESENT_MOST] = {"present_most", NULL, "bytes", COLUMN_COUNT, 12, true,
+				 "and at most, at any look of the reclaimer's"},
+	[RESULT_RECLAIMED] = {"reclaimed", NULL, NULL, COLUMN_COUNT, 9, true,
+			      "pages that it evicted to storage"},
+	[RESULT_ROOM_WAITS] = {"room_waits", NULL, NULL, COLUMN_COUNT, 10, true,
+			       "pages that had to wait for others to leave before they came"},
+	[RESULT_INSTANCES] = {"instances", NULL, NULL, COLUMN_COUNT, 9, true,
+			      "[kvstore]s that started"},
+	[RESULT_INSTANCES_REFUSED] = {"instances_refused", NULL, NULL, COLUMN_COUNT, 17, true,
+				      "and those that did not: what they would pin did not fit"},
+	[RESULT_HITS] = {"hits", NULL, NULL, COLUMN_COUNT, 9, true,
+			 "gets that found their key; one whose item is in storage is slow, but no "
+			 "miss"},
+	[RESULT_HIT_RATE] = {"hit_rate", NULL, NULL, COLUMN_REAL, 8, true, "of all gets, 0 to 1"},
+	[RESULT_WORST_HIT_RATE] =
+		{"worst_hit_rate", NULL, NULL, COLUMN_REAL, 14, true,
+		 "the same before and after the shift of the working sets, of the store and the side "
+		 "of it that had it worst"},
+	[RESULT_HITS_PER_S] = {"hits_per_s", NULL, NULL, COLUMN_REAL, 10, true,
+			       "hits per second of all stores together"},
+	[RESULT_WORST_SHARE] =
+		{"worst_share", NULL, NULL, COLUMN_REAL, 11, true,
+		 "hits after the shift of the store that had fewest over those of the "
+		 "one that had most"},
+	[RESULT_TRANSITION] =
+		{"transition", NULL, "ns", COLUMN_DURATION, 10, true,
+		 "from the shift to the first 100 ms in which all stores together have 80% of the hits that "
+		 "they have in the last quarter of the run"},
 	[RESULT_FIRED] = {"fired", NULL, NULL, COLUMN_COUNT, 9, true,
 			  "times that a delay, a lost or failed response, an overflow, a "
 			  "duplicate or the loss of a frame was injected"},
@@ -129,7 +165,7 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 	[RESULT_GOODPUT] =
 		{"goodput", NULL, "bytes_per_s", COLUMN_REAL, 10, true,
 		 "bytes per second that loads say they moved, of all together; of frames that are "
-		 "made up: delivered ones"},
+		 "made up, and of ranks' messages: delivered ones"},
 	[RESULT_MIN_GOODPUT] = {"min_goodput", NULL, "bytes_per_s", COLUMN_REAL, 11, true,
 				"bytes per second that a NIC delivered in its slowest 100 ms, of "
 				"the one that had it worst"},
@@ -199,7 +235,43 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 			   "tail loss probes, those of new data included"},
 	[RESULT_FAST] = {"fast", NULL, NULL, COLUMN_COUNT, 7, true,
 			 "segments sent again on duplicate acknowledgements (fast retransmits)"},
-	[RESULT_ERRORS] = {"errors", NULL, NULL, COLUMN_COUNT, 6, true, "I/Os that failed"},
+	[RESULT_OPERATIONS] =
+		{"operations", NULL, NULL, COLUMN_COUNT, 10, true,
+		 "operations that ranks completed: messages of a stream, else one for each rank "
+		 "that took part in a step of its pattern"},
+	[RESULT_OPERATIONS_PER_S] = {"operations_per_s", NULL, NULL, COLUMN_REAL, 16, true,
+				     "the same per second, of all groups together"},
+	[RESULT_RNR] = {"rnr", NULL, NULL, COLUMN_COUNT, 7, true,
+			"RNR NAKs that RDMA devices sent: a receiver's page was absent"},
+	[RESULT_DROPPED] = {"dropped", NULL, NULL, COLUMN_COUNT, 8, true,
+			    "packets that arrived at a queue pair and were not taken"},
+	[RESULT_RESENT] = {"resent", NULL, NULL, COLUMN_COUNT, 8, true, "packets sent again"},
+	[RESULT_WIRE_EFFICIENCY] =
+		{"wire_efficiency", NULL, NULL, COLUMN_REAL, 15, true,
+		 "bytes that landed once over all that was sent, headers and packets sent again "
+		 "included, 0 to 1"},
+	[RESULT_SUPPRESSED] = {"suppressed", NULL, NULL, COLUMN_COUNT, 10, true,
+			       "faults that RDMA devices did not report: one of their kind was on "
+			       "its way"},
+	[RESULT_PAUSED] = {"paused", NULL, "ns", COLUMN_DURATION, 9, true,
+			   "time that send queues stood still for pages or RNR timers, summed"},
+	[RESULT_COMMANDS] = {"commands", NULL, NULL, COLUMN_COUNT, 9, true,
+			     "commands of guests that RDMA devices carried out"},
+	[RESULT_COMMAND_MEAN] = {"command_mean", NULL, "ns", COLUMN_DURATION, 12, true,
+				 "what one of them took"},
+	[RESULT_REGISTERED] = {"registered", NULL, NULL, COLUMN_COUNT, 10, true,
+			       "pages of regions that guests had registered with RDMA devices at "
+			       "once at most"},
+	[RESULT_MAPPED] = {"mapped", NULL, NULL, COLUMN_COUNT, 8, true,
+			   "pages that RDMA devices' page tables had at once at most"},
+	[RESULT_CACHE_HITS] = {"cache_hits", NULL, NULL, COLUMN_COUNT, 10, true,
+			       "buffers that a pin-down cache had registered (memory=cache)"},
+	[RESULT_CACHE_MISSES] = {"cache_misses", NULL, NULL, COLUMN_COUNT, 12, true,
+				 "and those that it had to register"},
+	[RESULT_COPIED] = {"copied", NULL, "bytes", COLUMN_COUNT, 12, true,
+			   "bytes copied to and from bounce buffers (memory=copy)"},
+	[RESULT_ERRORS] = {"errors", NULL, NULL, COLUMN_COUNT, 6, true,
+			   "I/Os and messages that failed"},
 	[RESULT_MISMATCHES] =
 		{"mismatches", NULL, NULL, COLUMN_COUNT, 10, true,
 		 "reads that returned other data than was written, and frames that were damaged, "

@@ -17,7 +17,7 @@ static double result_percentile(const struct histogram *h, double percent)
 	return (double)histogram_percentile(h, percent);
 }
 
-static void result_fill_latency(struct result *result, const struct histogram *h)
+void result_fill_latency(struct result *result, const struct histogram *h)
 {
 	double *v = result->values;
 
@@ -132,9 +132,12 @@ int result_fill(struct result *result, const struct result_input *input)
 		return failed(-ENOMEM, "no memory for the run's totals");
 	fill_workloads(result, input);
 	result_fill_frames(result, input);
+	result_fill_ranks(result, input);
 	result_fill_programs(result, input);
+	result_fill_kvstores(result, input);
 	machine_totals(input->machine, totals);
 	fill_round_trip(result, &totals->round_trip);
+	result_fill_limit(result, &totals->limit);
 	v[RESULT_FAULTS] = (double)totals->faults;
 	v[RESULT_GROUPS] = (double)totals->groups;
 	v[RESULT_MAJOR] = (double)(totals->memory.page_in_file + totals->memory.page_in_swap);

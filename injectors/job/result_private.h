@@ -14,8 +14,14 @@ static inline void result_add(double *sum, double value)
 		*sum = isnan(*sum) ? value : *sum + value;
 }
 
+/* Percentiles that have samples enough. */
+void result_fill_latency(struct result *result, const struct histogram *latency);
+
 /* In this order, after the workloads': what programs say themselves counts. */
 void result_fill_frames(struct result *result, const struct result_input *input);
+void result_fill_ranks(struct result *result, const struct result_input *input);
 void result_fill_programs(struct result *result, const struct result_input *input);
+void result_fill_kvstores(struct result *result, const struct result_input *input);
+void result_fill_limit(struct result *result, const struct memory_limit_stats *limit);
 
 #endif

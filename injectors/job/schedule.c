@@ -61,6 +61,12 @@ static enum inject_point point_of(const struct job_injection *injection)
 		return INJECT_DUPLICATE;
 	case INJECTION_FRAME_LOSS:
 		return INJECT_FRAME_LOSS;
+	case INJECTION_PACKET_LOSS:
+		return INJECT_PACKET_LOSS;
+	case INJECTION_PACKET_DUPLICATE:
+		return INJECT_PACKET_DUPLICATE;
+	case INJECTION_NACK_LOST:
+		return INJECT_NACK_LOST;
 	case INJECTION_CPU_HOG:
 		return INJECT_CPU_HOG;
 	case INJECTION_EVICT:

@@ -46,27 +46,8 @@ void network_name(const char *device, char name[IFNAMSIZ])
 
 int network_parse_link(const char *text, __u64 *bits)
 {
-	static const char units[] = "kMG";
-	char number[32];
-	const char *unit;
-	size_t length = strlen(text);
-	double value, scale = 1;
-
-	*bits = 0;
-	if (!strcmp(text, "off"))
+	if (!units_parse_bit_rate(text, NETWORK_LINK_LEAST, NETWORK_LINK_MOST, bits))
 		return 0;
-	unit = length ? strchr(units, text[length - 1]) : NULL;
-	if (unit && *unit) {
-		length--;
-		for (const char *u = units; u <= unit; u++)
-			scale *= 1000;
-	}
-	snprintf(number, sizeof(number), "%.*s", (int)length, text);
-	if (length < sizeof(number) && !units_parse_real(number, &value) &&
-	    value * scale >= NETWORK_LINK_LEAST && value * scale <= NETWORK_LINK_MOST) {
-		*bits = (__u64)(value * scale);
-		return 0;
-	}
 	return failed(-EINVAL,
 		      "link: invalid rate '%s'; accepted: off, or bits a second from 1M to 100G",
 		      text);

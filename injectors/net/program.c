@@ -136,6 +136,7 @@ static int program_launch(struct network_program *program, struct program_host *
 		.output_most = PROGRAM_OUTPUT,
 		.netns = program->network->ends[program->config.side].netns,
 		.path = path,
+		.group = program->config.side == NETWORK_GUEST ? host->group : "",
 		.words = words,
 	};
 	int ends[2];

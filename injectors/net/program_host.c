@@ -25,6 +25,7 @@ struct host_request {
 	gid_t gid;
 	__u64 output_most;
 	char path[PATH_MAX];
+	char group[256];
 	struct program_words words;
 };
 
@@ -115,6 +116,7 @@ static void host_answer(int channel, int machine)
 			.uid = request.uid,
 			.gid = request.gid,
 			.path = request.path,
+			.group = request.group,
 			.words = &request.words,
 		};
 
@@ -221,6 +223,7 @@ int program_host_start(struct program_host *host, const struct program_task *tas
 	request.gid = task->gid;
 	request.output_most = task->output_most;
 	request.words = *task->words;
+	snprintf(request.group, sizeof(request.group), "%s", task->group);
 	snprintf(request.path, sizeof(request.path), "%s", task->path);
 	if (host_send(host->channel, &request, sizeof(request), fds, HOST_DESCRIPTORS) < 0 ||
 	    host_receive(host->channel, &error, sizeof(error), &pidfd, 1) != sizeof(error))

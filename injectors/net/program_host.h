@@ -17,6 +17,8 @@
 struct program_host {
 	int channel;
 	pid_t pid;
+	char group
+		[256]; /* directory of the cgroup that programs of the guest's side begin in; "": none */
 };
 
 /* Before there is memory that must not be shared. Returns 0 or a negative errno with a sentence. */

@@ -104,6 +104,21 @@ static void init_mount(struct init *init)
 	(void)mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
 }
 
+/* Before anything is charged to it: all that the program will be inherits it. */
+static void init_enter_group(struct init *init)
+{
+	char path[320];
+	int file;
+
+	if (!*init->task->group)
+		return;
+	snprintf(path, sizeof(path), "%s/cgroup.procs", init->task->group);
+	file = open(path, O_WRONLY | O_CLOEXEC);
+	if (file < 0 || write(file, "0", 1) != 1)
+		init_refuse(init, "entering its memory cgroup", errno);
+	close(file);
+}
+
 static void init_start(struct init *init)
 {
 	struct init_refusal refusal;
@@ -118,6 +133,7 @@ static void init_start(struct init *init)
 	if (init->children < 0 || pipe2(init->pipes[OUT], O_CLOEXEC) ||
 	    pipe2(init->pipes[ERRORS], O_CLOEXEC) || pipe2(init->told, O_CLOEXEC))
 		init_refuse(init, "its descriptors", errno);
+	init_enter_group(init);
 	if (setns(init->task->netns, CLONE_NEWNET))
 		init_refuse(init, "entering its namespace", errno);
 	init_mount(init);

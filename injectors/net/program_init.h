@@ -39,6 +39,7 @@ struct program_task {
 	uid_t uid;
 	gid_t gid;
 	const char *path;
+	const char *group; /* directory of the cgroup that it is to be in, "": that of the host */
 	struct program_words *words;
 };
 

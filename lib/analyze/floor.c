@@ -8,6 +8,7 @@
 #include "lib/analyze/iommu_faults.h"
 #include "lib/analyze/rings.h"
 #include "lib/analyze/odp.h"
+#include "lib/analyze/queue_pairs.h"
 #include "lib/analyze/queues.h"
 #include "lib/analyze/rates.h"
 #include "lib/analyze/session.h"
@@ -15,6 +16,7 @@
 #include "lib/analyze/stages.h"
 #include "lib/analyze/stalls.h"
 #include "lib/analyze/unknown.h"
+#include "lib/analyze/waits.h"
 #include "lib/base/memory.h"
 
 unsigned int floor_of_loss(const struct loss_info *loss, __u64 incomplete_windows)
@@ -50,6 +52,7 @@ unsigned int floor_of(const struct analysis *a)
 	if (faults.given_up || stages_dropped(a->stages) || queues_dropped(a->queues) ||
 	    odp_regions_dropped(a->odp) || rings_dropped(a->rings) ||
 	    flow_losses_dropped(a->flow_losses) || stalls_dropped(a->stalls) ||
+	    queue_pairs_dropped(a->queue_pairs) || waits_dropped(a->waits) ||
 	    rates_dropped(a->rates) || session_dropped(a->session) ||
 	    (a->slo && slo_dropped(a->slo)))
 		reasons |= 1u << FLOOR_TABLES;

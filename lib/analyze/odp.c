@@ -8,10 +8,11 @@
 #include "lib/analyze/faults.h"
 #include "lib/analyze/odp_private.h"
 #include "lib/analyze/stage.h"
+#include "lib/base/array.h"
 #include "lib/base/fail.h"
 #include "lib/base/memory.h"
 
-#define REGIONS_MAX 4096
+#define PAGE_BYTES 4096ull
 
 struct odp_device *odp_device_find(const struct odp *odp, __u32 device)
 {
@@ -32,40 +33,16 @@ static struct odp_device *device_make(struct odp *odp, __u32 device)
 	return slot ? *slot : NULL;
 }
 
-static struct odp_region *region_make(struct odp *odp, __u32 device, __u32 key)
-{
-	const struct odp_region_key wanted = {device, key};
-	struct odp_entry *entry;
-
-	HASH_FIND(hh, odp->regions, &wanted, sizeof(wanted), entry);
-	if (entry)
-		return &entry->region;
-	entry = HASH_COUNT(odp->regions) < REGIONS_MAX ? memory_calloc(1, sizeof(*entry)) : NULL;
-	if (entry) {
-		entry->key = wanted;
-		HASH_ADD(hh, odp->regions, key, sizeof(entry->key), entry);
-		if (entry->hh.tbl) {
-			entry->region.device = device;
-			entry->region.key = key;
-			histogram_init(&entry->region.totals.latency);
-			return &entry->region;
-		}
-		memory_free(entry);
-	}
-	odp->dropped++;
-	return NULL;
-}
-
 /* Where something of a region is counted: there and for its device. */
 struct accounts {
 	struct odp_totals *both[2];
 	size_t count;
 };
 
-static struct accounts accounts_of(struct odp *odp, __u32 device_handle, __u32 key)
+static struct accounts accounts_with(struct odp *odp, __u32 device_handle,
+				     struct odp_region *region)
 {
 	struct odp_device *device = device_make(odp, device_handle);
-	struct odp_region *region = region_make(odp, device_handle, key);
 	struct accounts accounts = {0};
 
 	if (device) {
@@ -77,6 +54,11 @@ static struct accounts accounts_of(struct odp *odp, __u32 device_handle, __u32 k
 	return accounts;
 }
 
+static struct accounts accounts_of(struct odp *odp, __u32 device, __u32 key)
+{
+	return accounts_with(odp, device, odp_region_make(odp, device, key));
+}
+
 static bool is_rdma(const struct odp *odp, __u32 device)
 {
 	const struct device_info *info = session_device(odp->session, device);
@@ -84,29 +66,25 @@ static bool is_rdma(const struct odp *odp, __u32 device)
 	return info && info->kind == DEVICE_IB;
 }
 
-static void odp_add_newest(struct odp *odp, const struct fault *fault)
+static void odp_add_newest(struct odp *odp, const struct fault *fault, __u32 key)
 {
 	struct window_sample *sample = window_add(odp->window);
 
 	if (!sample)
 		return;
 	sample->owner = fault->device;
-	sample->part = fault->group;
+	sample->part = key;
 	sample->ns[0] = fault_last_ns(fault) - fault_first_ns(fault);
 }
 
-static void odp_on_finished(void *self, const struct fault *fault)
+static void count_fault(struct odp *odp, const struct fault *fault, __u32 key,
+			const struct accounts *accounts)
 {
-	struct odp *odp = self;
 	const __u8 response = 1u << (EVENT_FAULT_RESPONSE - EVENT_FAULT_DETECT);
 	const __u8 mapped = 1u << (EVENT_FAULT_MAPPED - EVENT_FAULT_DETECT);
-	struct accounts accounts;
 
-	if (!is_rdma(odp, fault->device))
-		return;
-	accounts = accounts_of(odp, fault->device, fault->group);
-	for (size_t i = 0; i < accounts.count; i++) {
-		struct odp_totals *totals = accounts.both[i];
+	for (size_t i = 0; i < accounts->count; i++) {
+		struct odp_totals *totals = accounts->both[i];
 
 		totals->faults++;
 		totals->bytes += fault->length;
@@ -118,7 +96,42 @@ static void odp_on_finished(void *self, const struct fault *fault)
 				      fault_last_ns(fault) - fault_first_ns(fault));
 	}
 	if (fault->seen & (response | mapped))
-		odp_add_newest(odp, fault);
+		odp_add_newest(odp, fault, key);
+}
+
+/* Each of an emulated device's faults is one page. */
+static void count_waiting(struct odp *odp)
+{
+	const __u8 mapped = 1u << (EVENT_FAULT_MAPPED - EVENT_FAULT_DETECT);
+
+	for (size_t i = 0; i < odp->waiting_count; i++) {
+		const struct fault *fault = &odp->waiting[i];
+		struct odp_region *region =
+			odp_region_at(odp, fault->device, fault->address, fault_first_ns(fault));
+		struct accounts accounts = accounts_with(odp, fault->device, region);
+
+		count_fault(odp, fault, region ? region->key : 0, &accounts);
+		for (size_t k = 0; k < accounts.count; k++)
+			accounts.both[k]->pages += !!(fault->seen & mapped);
+	}
+	odp->waiting_count = 0;
+}
+
+static void odp_on_finished(void *self, const struct fault *fault)
+{
+	struct odp *odp = self;
+	struct accounts accounts;
+
+	if (is_rdma(odp, fault->device)) {
+		accounts = accounts_of(odp, fault->device, fault->group);
+		count_fault(odp, fault, fault->group, &accounts);
+	} else if (odp_is_emulated(odp, fault->device)) {
+		if (array_grow(&odp->waiting, &odp->waiting_room, odp->waiting_count + 1,
+			       sizeof(*odp->waiting), ARRAY_LIMITED))
+			odp->waiting[odp->waiting_count++] = *fault;
+		else
+			odp->dropped++;
+	}
 }
 
 static bool is_asked_for(const struct odp *odp, __u64 time_ns)
@@ -160,13 +173,21 @@ static __u64 begin_of(const struct odp_device *device, const struct event *e)
 
 static void take_stage(struct odp *odp, const struct event *e)
 {
+	bool emulated = odp_is_emulated(odp, e->device);
 	struct odp_device *device;
 
-	if (!is_rdma(odp, e->device))
+	if (!emulated && !is_rdma(odp, e->device))
 		return;
 	device = device_make(odp, e->device);
 	if (!device)
 		return;
+	if (emulated) {
+		if (e->kind == EVENT_FAULT_RESPONSE)
+			span_ends(device, e);
+		else
+			span_begins(device, e);
+		return;
+	}
 	if (e->kind == EVENT_FAULT_MAPPED && is_asked_for(odp, begin_of(device, e))) {
 		struct accounts accounts = accounts_of(odp, e->device, (__u32)e->value);
 
@@ -179,26 +200,6 @@ static void take_stage(struct odp *odp, const struct event *e)
 		span_begins(device, e);
 }
 
-static void take_region(struct odp *odp, const struct event *e)
-{
-	struct odp_region *region;
-
-	if (period_is_after(session_period(odp->session), e->time_ns))
-		return;
-	region = region_make(odp, e->device, e->group);
-	if (!region)
-		return;
-	region->pid = e->pid;
-	if (e->code == ODP_REGION_PART) {
-		region->implicit = true;
-		region->length += e->length;
-	} else {
-		region->address = e->address;
-		region->length = e->length;
-		region->gone = e->code == ODP_REGION_GONE;
-	}
-}
-
 static void take_invalidation(struct odp *odp, const struct event *e)
 {
 	struct accounts accounts = accounts_of(odp, e->device, e->group);
@@ -206,6 +207,21 @@ static void take_invalidation(struct odp *odp, const struct event *e)
 	for (size_t i = 0; i < accounts.count; i++) {
 		accounts.both[i]->invalidations++;
 		accounts.both[i]->invalidated_pages += e->instance;
+	}
+}
+
+/* What the host took from an emulated device. */
+static void take_freed(struct odp *odp, const struct event *e)
+{
+	struct accounts accounts;
+
+	if (!odp_is_emulated(odp, e->device))
+		return;
+	accounts = accounts_with(odp, e->device,
+				 odp_region_at(odp, e->device, e->address, e->time_ns));
+	for (size_t i = 0; i < accounts.count; i++) {
+		accounts.both[i]->invalidations++;
+		accounts.both[i]->invalidated_pages += e->length / PAGE_BYTES;
 	}
 }
 
@@ -261,6 +277,8 @@ static void take_counted(struct odp *odp, const struct event *e)
 		take_invalidation(odp, e);
 	else if (e->kind == EVENT_ODP_PREFETCH)
 		take_prefetch(odp, e);
+	else if (e->kind == EVENT_INVALIDATE_FREED)
+		take_freed(odp, e);
 	else
 		odp_take_counter(odp, e);
 }
@@ -280,11 +298,12 @@ static int odp_on_events(void *self, const struct event *events, size_t count)
 			take_stage(odp, e);
 			break;
 		case EVENT_ODP_REGION:
-			take_region(odp, e);
+			odp_take_region(odp, e);
 			break;
 		case EVENT_ODP_INVALIDATE:
 		case EVENT_ODP_PREFETCH:
 		case EVENT_RDMA_COUNTER:
+		case EVENT_INVALIDATE_FREED:
 			if (is_asked_for(odp, e->time_ns))
 				take_counted(odp, e);
 			break;
@@ -292,6 +311,14 @@ static int odp_on_events(void *self, const struct event *events, size_t count)
 			break;
 		}
 	}
+	count_waiting(odp);
+	return 0;
+}
+
+static int odp_on_time(void *self, __u64 now_ns)
+{
+	(void)now_ns;
+	count_waiting(self);
 	return 0;
 }
 
@@ -301,7 +328,7 @@ static int odp_on_process(void *self, const struct process_info *info)
 	struct odp_process *process;
 
 	HASH_FIND(hh, odp->processes, &info->pid, sizeof(info->pid), process);
-	if (!process && HASH_COUNT(odp->processes) < REGIONS_MAX) {
+	if (!process && HASH_COUNT(odp->processes) < ODP_REGIONS_MAX) {
 		process = memory_calloc(1, sizeof(*process));
 		if (!process)
 			return 0;
@@ -375,7 +402,10 @@ int odp_create(struct odp **odp, const struct session *session, struct faults *f
 
 struct stream odp_stream(struct odp *odp)
 {
-	static const struct stream_ops ops = {.events = odp_on_events, .process = odp_on_process};
+	static const struct stream_ops ops = {.events = odp_on_events,
+					      .process = odp_on_process,
+					      .tick = odp_on_time,
+					      .end = odp_on_time};
 
 	return (struct stream){&ops, odp};
 }
@@ -404,6 +434,7 @@ void odp_destroy(struct odp *odp)
 		memory_free(device);
 	}
 	window_destroy(odp->window);
+	memory_free(odp->waiting);
 	slots_free(&odp->devices);
 	memory_free(odp);
 }
@@ -413,25 +444,6 @@ const struct odp_totals *odp_of_device(const struct odp *odp, __u32 device)
 	const struct odp_device *found = odp_device_find(odp, device);
 
 	return found && found->paged ? &found->totals : NULL;
-}
-
-const struct odp_region *odp_region(const struct odp *odp, __u32 device, __u32 key)
-{
-	const struct odp_region_key wanted = {device, key};
-	const struct odp_entry *entry;
-
-	HASH_FIND(hh, odp->regions, &wanted, sizeof(wanted), entry);
-	return entry ? &entry->region : NULL;
-}
-
-size_t odp_region_count(const struct odp *odp)
-{
-	return HASH_COUNT(odp->regions);
-}
-
-__u64 odp_regions_dropped(const struct odp *odp)
-{
-	return odp->dropped;
 }
 
 const struct odp_counter *odp_counter(const struct odp *odp, __u32 device,

@@ -3,6 +3,10 @@
  * RDMA on-demand paging: faults, invalidations and prefetches of each memory region (NPF section 4),
  * beside what the device counted itself meanwhile.
  *
+ * Devices of the kernel name the region of a fault. Those of emulated devices fault by address: the fault is of the one region
+ * that pages on demand and has the page, of an implicit one only if there is no other; of several it counts for
+ * the device alone.
+ *
  * A device's counter is read now and then: what moved between two readings is held against the
  * faults that were being served between them. That they overlap in time is all that is said.
  */
@@ -38,8 +42,10 @@ struct odp_region {
 	__u32 key;
 	__u32 pid; /* who registered it, 0 if no event told */
 	__u64 address, length;
+	enum region_kind kind; /* REGION_KERNEL: of a device of the kernel, which does not tell */
 	bool implicit;
 	bool gone;
+	__u64 from_ns, gone_ns; /* when that was told, 0: it was not */
 	struct odp_totals totals;
 };
 
@@ -64,6 +70,8 @@ const struct odp_region *odp_region(const struct odp *odp, __u32 device, __u32 k
 size_t odp_region_count(const struct odp *odp);
 /* Regions beyond what is kept: their faults count for the device only. */
 __u64 odp_regions_dropped(const struct odp *odp);
+/* Regions that had gone without a fault, and were forgotten to make room. */
+__u64 odp_regions_forgotten(const struct odp *odp);
 /* NULL if none of the device's has moved. */
 const struct odp_counter *odp_counter(const struct odp *odp, __u32 device,
 				      enum rdma_counter counter);

@@ -4,6 +4,7 @@
 
 #include "lib/analyze/analysis.h"
 #include "lib/analyze/odp_private.h"
+#include "lib/analyze/packets.h"
 #include "lib/analyze/unknown.h"
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
@@ -38,6 +39,15 @@ static struct odp_known odp_known_of(const struct session *s, __u32 device)
 	bool told =
 		!unknown_probe(s, PROBE_RXE_INVALIDATE) && !unknown_probe(s, PROBE_MLX5_INVALIDATE);
 
+	if (packets_device(session_device(s, device)))
+		return (struct odp_known){
+			.faults = faults,
+			.failed = faults && !unknown_probe(s, PROBE_FAULT_RESPONSE),
+			.pages = faults && !unknown_probe(s, PROBE_FAULT_MAPPED),
+			.invalidations = !unknown_probe(s, PROBE_INVALIDATE_FREED),
+			.invalidated = !unknown_probe(s, PROBE_INVALIDATE_FREED),
+			.prefetches = !unknown_probe(s, PROBE_QP_ADVISED),
+		};
 	return (struct odp_known){
 		.faults = faults,
 		.failed = faults && !unknown_probe(s, PROBE_MLX5_FAULT_RESUME),
@@ -66,6 +76,10 @@ static const char *region_kind(const struct odp_region *region)
 {
 	if (!region)
 		return "-";
+	if (region->kind == REGION_PINNED)
+		return "pinned";
+	if (region->kind == REGION_DEMAND)
+		return "demand";
 	return region->implicit ? "implicit" : "explicit";
 }
 
@@ -160,6 +174,9 @@ void odp_write(const struct analysis *analysis, struct writer *writer,
 	if (wish->limit && HASH_COUNT(odp->regions) > wish->limit)
 		writer_note(writer, "... and %zu more regions.",
 			    (size_t)HASH_COUNT(odp->regions) - wish->limit);
+	if (odp->forgotten)
+		writer_note(writer, "%llu regions that had gone without a fault are not listed.",
+			    odp->forgotten);
 	if (odp->dropped)
 		writer_note(writer, "Too many regions: some count for their device only.");
 }

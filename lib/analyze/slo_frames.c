@@ -324,12 +324,13 @@ static struct stalled *stalled_of(const struct device_slo *d, const struct stall
 		asked |= is_too_long(&d->judged[i], length);
 	if (!asked)
 		return NULL;
-	stalled = memory_calloc(1, sizeof(*stalled) + stall->faults * sizeof(struct blame_key));
+	stalled =
+		memory_calloc(1, sizeof(*stalled) + stall->blamed.count * sizeof(struct blame_key));
 	if (!stalled)
 		return NULL;
 	memcpy(stalled->lost, stall->lost, sizeof(stalled->lost));
-	stalled->count = stall->faults;
-	stall_faults(stall, stalled->faults);
+	stalled->count = stall->blamed.count;
+	blamed_keys(&stall->blamed, stalled->faults);
 	return stalled;
 }
 

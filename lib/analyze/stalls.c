@@ -175,7 +175,7 @@ static void stalls_take_lost(struct stalls *s, const struct event *e)
 	stall->bytes += frames_bytes(e);
 	stall->lost[frames_reason(e)] += frames_count(e);
 	if (frames_name_fault(e))
-		blame_add(&s->blame, stall, e);
+		blame_add(&s->blame, &stall->blamed, e);
 	s->dropped += !sequence_add(&flow->missing, range.from, range.to);
 	s->dropped += !sequence_add(&flow->lost, range.from, range.to);
 	count_earlier(s, flow, frames_since(e), range);
@@ -261,7 +261,7 @@ static void stalls_sift_down(struct stalls *s)
 
 static void stall_forget(struct stalls *s, struct stall *stall)
 {
-	blame_release(&s->blame, stall);
+	blame_release(&s->blame, &stall->blamed);
 	pool_give(&s->pool, stall);
 }
 

@@ -14,15 +14,9 @@
 #ifndef FAULTLINE_STALLS_H
 #define FAULTLINE_STALLS_H
 
-#include "lib/analyze/analyzer.h"
+#include "lib/analyze/blame.h"
 
 #define STALLS_KEPT 10000 /* the longest; further ones are counted only */
-
-struct stall_fault;
-
-struct blame_key {
-	__u32 device, pasid, group, instance;
-};
 
 /* An error of a connection that none was told of. */
 #define STALL_UNTOLD (-1)
@@ -32,21 +26,14 @@ struct stall {
 	__u32 flow, device;
 	__u16 queue; /* that lost the first of its frames for which one is known */
 	__u64 frames, bytes;
-	__u64 lost[LOSS_REASONS];   /* frames, by reason */
-	struct stall_fault *blamed; /* inside stalls.c */
-	__u32 faults;		    /* different ones, a floor if there are STALL_FAULTS_MAX */
+	__u64 lost[LOSS_REASONS]; /* frames, by reason */
+	struct blamed blamed;
 	/* Retransmissions of what was lost. */
 	__u32 timeouts, probes, fast, slow_start, synacks;
 	__u64 timeout_ns; /* the longest of these timeouts */
 	/* With which its connection ended, or STALL_UNTOLD; 0: it was recovered, or is open */
 	int error;
 	__u64 serial;
-};
-
-/* The blamed fault that took longest, of those that are over. */
-struct stall_worst {
-	__u64 total_ns;	  /* 0: of none it is known */
-	__u64 resolve_ns; /* 0: it was not measured */
 };
 
 struct stall_flow_totals {
@@ -73,9 +60,6 @@ void stalls_subscribe(struct stalls *stalls, struct stall_sink sink);
 void stalls_each_open(const struct stalls *stalls,
 		      void (*each)(void *argument, const struct stall *stall), void *argument);
 
-/* The faults that it blames: stall->faults of them. */
-void stall_faults(const struct stall *stall, struct blame_key *keys);
-struct stall_worst stall_worst(const struct stall *stall);
 struct stall_flow_totals stalls_of_flow(const struct stalls *stalls, __u32 flow);
 /* Of the period, that are over. */
 __u64 stalls_count(const struct stalls *stalls);

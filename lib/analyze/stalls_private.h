@@ -1,50 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Inside stalls.c, stalls_blame.c and stalls_tables.c. */
+/* Inside stalls.c and stalls_tables.c. */
 #ifndef FAULTLINE_STALLS_PRIVATE_H
 #define FAULTLINE_STALLS_PRIVATE_H
 
 #include "lib/analyze/hash.h"
-#include "lib/analyze/pool.h"
 #include "lib/analyze/sequence.h"
 #include "lib/analyze/stalls.h"
 
 #define STALL_FLOWS_MAX	 65536
-#define STALL_FAULTS_MAX 256   /* of one stall */
-#define STALL_RESENT_MAX 64    /* newest retransmissions of a flow */
-#define STALL_OVER_MAX	 16384 /* faults that are over and that no stall blames, the newest */
-
-/* A fault that may have cost frames: all of its page requests. */
-struct blamed_fault {
-	struct blame_key key;
-	__u32 blames;	  /* stalls that name it */
-	bool over;	  /* in the ring of those that are */
-	__u64 total_ns;	  /* of its longest request, 0: not known */
-	__u64 resolve_ns; /* of that one */
-	UT_hash_handle hh;
-};
-
-struct stall_fault {
-	struct blamed_fault *fault;
-	struct stall_fault *next;
-};
-
-struct blame {
-	struct blamed_fault *faults;
-	struct pool pool;  /* struct blamed_fault */
-	struct pool nodes; /* struct stall_fault */
-	struct blamed_fault **over;
-	__u64 head, tail; /* of `over`, free-running */
-	__u64 dropped;
-};
-
-void blame_init(struct blame *blame);
-void blame_destroy(struct blame *blame);
-/* A fault is over. */
-void blame_finished(struct blame *blame, const struct fault *fault);
-/* The stall has lost frames to the fault that this event names. */
-void blame_add(struct blame *blame, struct stall *stall, const struct event *e);
-/* The stall is forgotten. */
-void blame_release(struct blame *blame, struct stall *stall);
+#define STALL_RESENT_MAX 64 /* newest retransmissions of a flow */
 
 #define RESENT_SYNACK 0xff /* beside enum tcp_recovery */
 

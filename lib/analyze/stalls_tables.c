@@ -32,20 +32,20 @@ static void add_blamed(struct sentence *words, const struct stall *stall,
 		       const struct session *session)
 {
 	const char *policy = frames_policy(session_device(session, stall->device));
-	struct stall_worst worst = stall_worst(stall);
+	struct blamed_worst worst = blamed_worst(&stall->blamed);
 	char total[STALL_DURATION_TEXT], resolve[STALL_DURATION_TEXT];
 
-	if (!stall->faults)
+	if (!stall->blamed.count)
 		sentence_add(words, "faults");
 	else
-		sentence_add(words, "%u%s fault%s", stall->faults,
-			     stall->faults == STALL_FAULTS_MAX ? " or more" : "",
-			     stall->faults == 1 ? "" : "s");
+		sentence_add(words, "%u%s fault%s", stall->blamed.count,
+			     stall->blamed.count == BLAMED_MAX ? " or more" : "",
+			     stall->blamed.count == 1 ? "" : "s");
 	if (!*policy && !worst.total_ns)
 		return;
 	sentence_add(words, " (%s%s", policy, *policy && worst.total_ns ? "; " : "");
 	if (worst.total_ns)
-		sentence_add(words, "%s%s", stall->faults == 1 ? "" : "the worst ",
+		sentence_add(words, "%s%s", stall->blamed.count == 1 ? "" : "the worst ",
 			     stall_duration(worst.total_ns, total));
 	if (worst.resolve_ns)
 		sentence_add(words, ", resolve %s", stall_duration(worst.resolve_ns, resolve));
@@ -164,7 +164,7 @@ static const char *stall_state(const struct stall *stall)
 
 struct stall_row {
 	const struct stall *stall;
-	struct stall_worst worst;
+	struct blamed_worst worst;
 	__u64 duration_ns;
 };
 
@@ -180,7 +180,7 @@ struct stall_row {
 	COLUMN(lost, none, COUNT, 4, SHOWN, row->stall->frames)                                 \
 	COLUMN(lost_size, bytes, BYTES, 10, WIDE, row->stall->bytes)                            \
 	FRAMES_LOST_COLUMNS(COLUMN, row->stall->lost)                                           \
-	COLUMN(faults, none, COUNT, 6, WIDE, row->stall->faults)                                \
+	COLUMN(faults, none, COUNT, 6, WIDE, row->stall->blamed.count)                          \
 	COLUMN(worst_fault, none, DURATION, 11, WIDE, count_or_none(row->worst.total_ns))       \
 	COLUMN(worst_resolve, none, DURATION, 13, WIDE, count_or_none(row->worst.resolve_ns))   \
 	COLUMN(timeouts, none, COUNT, 8, WIDE, row->stall->timeouts)                            \
@@ -204,7 +204,7 @@ void stalls_write(const struct analysis *a, struct writer *writer, const struct 
 	}
 	writer_begin_with(writer, &stalls_table, a->session);
 	for (size_t i = 0; i < count && (!wish->limit || i < wish->limit); i++)
-		writer_row(writer, &(struct stall_row){list[i], stall_worst(list[i]),
+		writer_row(writer, &(struct stall_row){list[i], blamed_worst(&list[i]->blamed),
 						       stall_ns(list[i], now_ns)});
 	free(list);
 	writer_end(writer);

@@ -448,3 +448,28 @@ const char *units_format_time(__u64 realtime_ns, char text[UNITS_TEXT])
 		 (unsigned long long)(realtime_ns % NSEC_PER_SEC));
 	return text;
 }
+
+int units_parse_bit_rate(const char *text, __u64 least, __u64 most, __u64 *bits)
+{
+	static const char units[] = "kMG";
+	char number[32];
+	const char *unit;
+	size_t length = strlen(text);
+	double value, scale = 1;
+
+	*bits = 0;
+	if (!strcmp(text, "off"))
+		return 0;
+	unit = length ? strchr(units, text[length - 1]) : NULL;
+	if (unit && *unit) {
+		length--;
+		for (const char *u = units; u <= unit; u++)
+			scale *= 1000;
+	}
+	snprintf(number, sizeof(number), "%.*s", (int)length, text);
+	if (length >= sizeof(number) || units_parse_real(number, &value) ||
+	    value * scale < (double)least || value * scale > (double)most)
+		return -EINVAL;
+	*bits = (__u64)(value * scale);
+	return 0;
+}

@@ -33,6 +33,9 @@ int units_parse_size_within(const char *text, __u64 least, __u64 most, __u64 *by
 /* "10", "0.5", "1e6"; neither signs nor "inf", "nan" and hexadecimal digits. */
 int units_parse_real(const char *text, double *value);
 
+/* "2.5G", with k, M or G of 1000, or "off": 0. -EINVAL, also if it is out of range. */
+int units_parse_bit_rate(const char *text, __u64 least, __u64 most, __u64 *bits);
+
 /* "10", "10/s", "600/m", all ten a second. */
 int units_parse_rate(const char *text, double *per_s);
 

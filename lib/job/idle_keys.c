@@ -7,7 +7,6 @@
 
 #include "lib/base/array.h"
 #include "lib/base/fail.h"
-#include "lib/job/quantity.h"
 
 /* A key of one section that needs others. */
 struct idle_key {
@@ -17,30 +16,6 @@ struct idle_key {
 	int error;
 	char *sentence; /* of the first point where it was idle */
 };
-
-static bool is_one_of(const char *value, const char *values)
-{
-	size_t length = strlen(value);
-
-	while (strncmp(values, value, length) != 0 || (values[length] && values[length] != ',')) {
-		values = strchr(values, ',');
-		if (!values)
-			return false;
-		values++;
-	}
-	return true;
-}
-
-static bool idle_key_satisfies(const struct option_need *need, const char *value)
-{
-	double number;
-
-	if (need->values && !strcmp(need->values, "*"))
-		return *value;
-	if (need->values)
-		return is_one_of(value, need->values);
-	return !quantity_parse_any(value, &number) && number > 0;
-}
 
 /* A value, and where it was written; NULL for a default. */
 struct written {
@@ -77,9 +52,9 @@ static bool is_unsatisfied(const struct option_table *table, const struct job_te
 	*written = value_in(row, dot ? job_text_section(text, type, NULL) : section);
 	for (size_t i = 0; dot && i < text->section_count; i++)
 		if (!strcmp(text->sections[i].type, type) &&
-		    idle_key_satisfies(need, value_in(row, &text->sections[i]).value))
+		    option_need_holds(need, value_in(row, &text->sections[i]).value))
 			return false;
-	return !idle_key_satisfies(need, written->value);
+	return !option_need_holds(need, written->value);
 }
 
 static bool is_option(const char *where)
@@ -107,7 +82,7 @@ static int add_entry(struct idle_keys *idle, const struct option_table *table,
 		     const struct job_text *text, const struct job_section *section,
 		     const struct job_entry *entry)
 {
-	const struct option_row *row = option_row_find(table, section->type, entry->key);
+	const struct option_row *row = option_row_of(table, section, entry->key);
 	const struct option_need *need = row ? row->needs : NULL;
 	bool unsatisfied = false;
 	struct written written;

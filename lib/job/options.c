@@ -298,6 +298,62 @@ const struct option_row *option_row_find(const struct option_table *table, const
 	return NULL;
 }
 
+static bool is_one_of(const char *value, const char *values)
+{
+	size_t length = strlen(value);
+
+	while (strncmp(values, value, length) != 0 || (values[length] && values[length] != ',')) {
+		values = strchr(values, ',');
+		if (!values)
+			return false;
+		values++;
+	}
+	return true;
+}
+
+bool option_need_holds(const struct option_need *need, const char *value)
+{
+	double number;
+
+	if (need->values && !strcmp(need->values, "*"))
+		return *value;
+	if (need->values)
+		return is_one_of(value, need->values);
+	return !quantity_parse_any(value, &number) && number > 0;
+}
+
+/* How many of a row's needs of its own section hold, from the first on. */
+static unsigned int needs_that_hold(const struct option_table *table,
+				    const struct job_section *section, const struct option_row *row)
+{
+	unsigned int held = 0;
+
+	for (; held < OPTION_NEEDS && row->needs[held].key; held++) {
+		const struct option_need *need = &row->needs[held];
+		const struct option_row *of = option_row_find(table, section->type, need->key);
+		const struct job_entry *entry = job_section_entry(section, need->key);
+
+		if (of && !option_need_holds(need, entry ? entry->value : of->otherwise ?: ""))
+			break;
+	}
+	return held;
+}
+
+const struct option_row *option_row_of(const struct option_table *table,
+				       const struct job_section *section, const char *key)
+{
+	const struct option_row *best = option_row_find(table, section->type, key);
+
+	for (size_t i = 0; best && i < table->row_count; i++) {
+		const struct option_row *row = &table->rows[i];
+
+		if (strcmp(row->section, section->type) == 0 && strcmp(row->key, key) == 0 &&
+		    needs_that_hold(table, section, row) > needs_that_hold(table, section, best))
+			best = row;
+	}
+	return best;
+}
+
 static int fill_defaults(const struct option_table *table, const struct job_section *section,
 			 void *fields)
 {
@@ -321,7 +377,7 @@ int options_fill(const struct option_table *table, const struct job_section *sec
 
 	for (size_t i = 0; !err && i < section->entry_count; i++) {
 		const struct job_entry *entry = &section->entries[i];
-		const struct option_row *row = option_row_find(table, section->type, entry->key);
+		const struct option_row *row = option_row_of(table, section, entry->key);
 		const struct job_entry *first = job_section_entry(section, entry->key);
 
 		if (!row)

@@ -93,6 +93,12 @@ int options_fill(const struct option_table *table, const struct job_section *sec
 const struct option_row *option_row_find(const struct option_table *table, const char *section,
 					 const char *key);
 
+/* Several models may have a key of the same name, a row each: the one that the section's other keys choose. */
+const struct option_row *option_row_of(const struct option_table *table,
+				       const struct job_section *section, const char *key);
+/* Whether a key with this value is what is needed. */
+bool option_need_holds(const struct option_need *need, const char *value);
+
 /* "action=evict", "iotlb_entries above 0" */
 #define OPTION_NEED_TEXT 128
 const char *option_need_text(const struct option_need *need, char text[OPTION_NEED_TEXT]);

@@ -201,6 +201,18 @@ broken npf-cold-ring "cold_is_cold pinned_never_faults dropping_takes_five_times
 	every_request_answered" 's/= faults(policy=pin)/= faults(policy=backup)/; s/-x 10000/-x 5000/' \
 	--set sweep.baseline=net.rx_policy=pin --set cold.what=random --set sweep.again="machine.seed: 1"
 broken npf-cold-ring nothing_broken "+$refused" --set sweep.baseline=net.rx_policy=pin --set sweep.again="machine.seed: 1"
+# What is said of stores on demand is read from those that pin.
+broken npf-overcommit "all_start working_sets_not_registrations more_than_fits_comes_back" \
+	's/memory=demand/memory=pin/g' --set sweep.limit="machine.memory_limit: 16M, 32M" --set sweep.memory="kv.memory: pin"
+# All of them fit, and a key in two does not.
+broken npf-overcommit "cliff third_does_not_start every_get_hits" --set kv.items=192
+broken npf-overcommit "as_good_while_both_fit held" 's/\(as_good.*\)>/\1</; s/present_most <= 1.1/present_most <= 0.1/'
+broken npf-overcommit nothing_broken "+$refused"
+broken npf-working-sets "one_cannot_pin_more both_hit together_more what_is_not_used_goes one_always_suffers
+	faults_are_no_gain_alone" 's/(items=850/(items=1500/; s/items=1500, memory=demand/items=1500, memory=pin/g' \
+	--set kv.shift_to=200 --set machine.memory_limit=64M
+broken npf-working-sets "both_start held" 's/present_most <= 1.1/present_most <= 0.1/' --set machine.memory_limit=16M
+broken npf-working-sets nothing_broken "+$refused"
 broken npf-ring-size "a_backup_ring_stalls_nobody a_backup_ring_does_not a_backup_ring_loses_nothing
 	every_request_answered" 's/-x 10000/-x 5000/; /a_backup/s/policy=backup/policy=drop/g; s/0\.1s \*/0.0001s */'
 broken npf-ring-size "cold_is_cold each_cold_buffer_costs_a_frame and_more_timeouts dropping_grows_with_the_ring" \

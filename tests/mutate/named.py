@@ -10,6 +10,9 @@ import sites
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NIC = "injectors/emu/nic/"
+RDMA = "injectors/emu/rdma/"
+REQUEST, ANSWER = RDMA + "transport_request.c", RDMA + "transport_answer.c"
+RESPOND, RESPONSE = RDMA + "transport_respond.c", RDMA + "transport_response.c"
 BACKUP, POLICY = NIC + "rx_backup.c", NIC + "policy_backup.c"
 UNLOCKED = "extern void rx_unlocked(struct rx_ring *) __attribute__((weak)); if (rx_unlocked) rx_unlocked(ring);"
 
@@ -50,10 +53,48 @@ RINGS = (
     ("a tail beyond what the ring has is taken", NIC + "rx_ring.c", "tail - ring->head > ring->size", "0"),
 )
 
+TRANSPORT = (
+    ("packet numbers are compared as if they did not wrap", RDMA + "packets.h",
+     "__s32 ahead = (__s32)((psn - (__u32)near) << 8) >> 8;",
+     "__s32 ahead = (__s32)(psn & RDMA_PSN_MASK) - (__s32)((__u32)near & RDMA_PSN_MASK);"),
+    ("a NAK for each packet behind a gap", RESPOND, "if (!responder->refusing) {", "if (responder->behind != RDMA_DROP_RNR) {"),
+    ("a gap behind an RNR NAK is one of the sequence", RESPOND, "if (!responder->refusing) {",
+     "if (!responder->refusing || (responder->behind == RDMA_DROP_RNR && !responder->nak_due)) {"),
+    ("an RNR NAK is counted as a retry", ANSWER, "requester->rnr_left--;",
+     "requester->rnr_left--; if (!requester_retry(pair, now_ns)) return;"),
+    ("RNR retries are given back by nothing", ANSWER, "\trequester->rnr_left = pair->rnr_retries;\n", ""),
+    ("retries are given back by nothing", ANSWER, "\trequester->acked = position;\n\trequester->retries_left = pair->retries;\n",
+     "\trequester->acked = position;\n"),
+    ("one RNR retry too many", ANSWER, "!requester->rnr_left)", "requester->rnr_left == 255)"),
+    ("the sender does not wait for the timer of an RNR NAK", REQUEST,
+     "if (pair_waits(pair, WAIT_SEND_MEMORY) || pair_waits(pair, WAIT_SEND_RNR))", "if (pair_waits(pair, WAIT_SEND_MEMORY))"),
+    ("a read is asked for again from its first response", REQUEST, "__u64 offset = entry->received * pair->mtu;", "__u64 offset = 0;"),
+    ("responses on their way count as a gap", ANSWER, "packet->generation != requester->generation ||", ""),
+    ("a response that is asked for again has a new number", REQUEST, "RDMA_READ_REQUEST, entry->first + entry->received)",
+     "RDMA_READ_REQUEST, entry->first)"),
+    ("what is sent completes before it is acknowledged", ANSWER, ": entry->end > requester->acked)", ": entry->end > requester->sent)"),
+    ("a read completes by an acknowledgement behind it", ANSWER, "? entry->received < entry->end - entry->first", "? entry->end > requester->acked"),
+    ("the receive queue is not flushed", RDMA + "transport.c", "\trequester_flush(pair);\n\tresponder_flush(pair);\n}",
+     "\trequester_flush(pair);\n}"),
+    ("what was sent is not flushed", ANSWER, "\twhile (requester->head != requester->tail)\n\t\tcomplete_send(pair, VERBS_WR_FLUSH_ERR);\n", ""),
+    ("a fence holds nothing", REQUEST, "if (requester->reads && (entry->send.flags & VERBS_SEND_FENCE))", "if (0)"),
+    ("an acknowledgement overtakes a read's responses", RESPONSE, "if (!responder->ack_due || responder->acked >= next)",
+     "if (responder->ack_due) next = responder->expected; if (!responder->ack_due || responder->acked >= next)"),
+    ("a duplicate is not acknowledged again", RESPOND, "responder->ack_due = true; /* the acknowledgement was lost */", ""),
+    ("a duplicate is taken again", RESPOND, "if (position < responder->expected) {", "if (position + 1 < responder->expected) {"),
+    ("timers run while the send queue waits", REQUEST, "if (!requester->timer_on || pair_waits(pair, WAIT_SEND_MEMORY) ||",
+     "if (!requester->timer_on ||"),
+    ("a message's place moves though its page is absent", RESPOND, "\terr = scatter_request(pair, packet, &to, now_ns);\n\tif (err == -EAGAIN)\n\t\treturn false;\n\tif (err)\n\t\treturn refuse_request(",
+     "\terr = scatter_request(pair, packet, &to, now_ns);\n\tif (err == -EAGAIN) {\n\t\tresponder->offset = offset + packet->bytes;\n\t\treturn false;\n\t}\n\tif (err)\n\t\treturn refuse_request("),
+    ("drop: what is behind a fault is told as a gap", RDMA + "transport_absent.c",
+     "\tresponder->refusing = true;\n\tresponder->behind = RDMA_DROP_SEQUENCE;\n", "\tresponder->behind = RDMA_DROP_SEQUENCE;\n"),
+    ("READ_RNR: reads behind are not rewound", RDMA + "transport_reads.c", "behind->next = behind->first;", "(void)behind;"),
+)
+
 
 def mutations(files):
     """As sites.py's; of all files if none is named."""
-    for name, path, old, new in FIGURE_6 + RINGS:
+    for name, path, old, new in FIGURE_6 + RINGS + TRANSPORT:
         if files and path not in files:
             continue
         text = (ROOT / path).read_bytes()

@@ -20,7 +20,7 @@ LAYERS = (
     {"tools/common.", "injectors/consent.", "injectors/medium.", "injectors/results."},
     {"injectors/emu/", "injectors/net/"},
     {"tools/sim/", "tools/top/", "injectors/emu/devices/", "injectors/job/", "injectors/real/"},
-    {"injectors/emu/nic/"},
+    {"injectors/emu/nic/", "injectors/emu/kvstore/"},
     {"tools/", "injectors/"},
     {"tests/"},
     {"bench/"},

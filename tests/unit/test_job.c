@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/job/idle_keys.h"
+#include "injectors/emu/rdma/rdma_settings.h"
 #include "injectors/emu/workload_device.h"
 #include "injectors/job/plan.h"
 #include "lib/job/sweep.h"
@@ -57,6 +58,22 @@ static void assert_refused(const char *content, const char *sentence)
 
 #define DISK "[device disk]\n"
 #define LOAD "[workload w]\nduration = 1s\n"
+
+#define PINNING	    "[device net]\nmodel = nic\nrx_policy = pin\nwire = generator\n" FRAMES("net")
+#define PINNING_TOO "[device too]\nmodel = nic\nrx_policy = pin\nwire = generator\n" FRAMES("too")
+#define FRAMES(of)  "[traffic " of "]\ndevice = " of "\ncount = 1\n"
+
+static void a_memlock_that_is_enough_is_taken(void **state)
+{
+	struct built b;
+
+	assert_int_equal(build(&b, "[tenant t]\nmemlock = 1M\n" PINNING PINNING_TOO), 0);
+	assert_int_equal(b.plan.machine.tenants[0].memlock, 1 << 20);
+	release(&b);
+	/* Nobody pins. */
+	assert_int_equal(build(&b, "[tenant t]\nmemlock = 4K\n" DISK LOAD), 0);
+	release(&b);
+}
 
 static void defaults_are_those_of_the_table(void **state)
 {
@@ -185,6 +202,12 @@ static void mistakes_name_place_and_what_is_accepted(void **state)
 	assert_refused("[tenant t]\nmemory=2M\n" DISK "[workload w]\ncount=1\nsizes=2M\n",
 		       "accepted: smaller sizes");
 	assert_refused("[tenant t]\nmemory=64G\ncount=1000\n" DISK LOAD, "of this host's");
+	/* 2 rings of 64 descriptors, 64 buffers of 2K each way. */
+	assert_refused("[tenant t]\nmemlock = 128K\n" PINNING, JOB_PATH
+		       ":1: memlock=128K of tenant t: its devices pin 268 KiB as they start, "
+		       "t/net among them");
+	assert_refused("[tenant t]\nmemlock = 512K\ncount = 3\n" PINNING PINNING_TOO,
+		       "memlock=512K of tenant t0: its devices pin 536 KiB");
 	assert_refused("[tenant t]\ncpus = 1000\n" DISK LOAD, "CPU 1000 is not there");
 	assert_refused(LOAD, "has no [device NAME]");
 	assert_refused(DISK, "has no [workload NAME]");
@@ -299,6 +322,63 @@ static void a_nic_has_one_source_of_frames(void **state)
 		       ":6: [traffic u] and [traffic t] both are for net; accepted: one traffic a "
 		       "device");
 	assert_refused(NIC CLIENT LOAD, "which takes no workload; accepted: devices with model=");
+}
+
+#define HCA(name, peer) "[device " name "]\nmodel = rdma\npeer = " peer "\n"
+
+static void a_link_has_two_ends(void **state)
+{
+	assert_refused("[device a]\nmodel = rdma\n" HCA("b", "tenant/a"),
+		       JOB_PATH ":1: tenant/a has no peer; accepted: peer=TENANT/DEVICE, such as "
+				"tenant/b");
+	assert_refused("[device a]\nmodel = rdma\n", "has no peer; accepted: peer=TENANT/DEVICE");
+	assert_refused(HCA("a", "tenant/c") HCA("b", "tenant/a"),
+		       JOB_PATH ":1: peer=tenant/c of tenant/a: there is no such device; accepted: "
+				"tenant/b");
+	assert_refused(HCA("a", "tenant/a"),
+		       JOB_PATH ":1: peer=tenant/a of tenant/a is the device itself; accepted: "
+				"another");
+	assert_refused(HCA("a", "tenant/disk") DISK,
+		       "has model=block; accepted: a device of model=rdma");
+	assert_refused(HCA("a", "tenant/b") HCA("b", "tenant/a") HCA("c", "tenant/a"),
+		       JOB_PATH ":7: peer=tenant/a of tenant/c is that of tenant/b at " JOB_PATH
+				":4, too; accepted: one device for each peer");
+	assert_refused(HCA("a", "tenant/b") HCA("b", "tenant/c") HCA("c", "tenant/a"),
+		       JOB_PATH ":1: peer=tenant/b of tenant/a has peer=tenant/c itself; accepted: "
+				"peer=tenant/a there");
+	assert_refused(HCA("a", "tenant/b") "mtu = 1024\n" HCA("b", "tenant/a"),
+		       JOB_PATH ":1: mtu=1024 of tenant/a, and mtu=4096 of its peer tenant/b; "
+				"accepted: the same");
+	assert_refused(HCA("a", "tenant/b") "mtu = 2048\n" HCA("b", "tenant/a") "mtu = 2048\n",
+		       JOB_PATH ":1: mtu=2048 of a; accepted: 1024 or 4096");
+	assert_refused(HCA("a", "tenant/b") "rnr_timer = 32\n", "0 to 31");
+	assert_refused(HCA("a", "tenant/b") "fault_limit = 65\n", "1 to 64");
+	assert_refused(DISK LOAD "[inject x]\naction = nack_lost\nduration = 1s\n",
+		       "[inject x] action=nack_lost on tenant/disk, which has model=block; "
+		       "accepted: devices with model=rdma");
+	assert_refused(DISK LOAD "[inject x]\naction = packet_loss\nduration = 1s\n",
+		       "accepted: devices with model=rdma");
+}
+
+static void peers_find_each_other(void **state)
+{
+	const struct rdma_settings *a, *b;
+	struct built built;
+
+	assert_int_equal(
+		build(&built,
+		      HCA("a", "tenant/b")
+			      HCA("b", "tenant/a") "[ranks r]\noperations = 1\n"
+						   "[inject x]\n"
+						   "action = packet_duplicate\nduration = 1s\n"),
+		0);
+	a = (const void *)built.plan.machine.devices[0].settings.bytes;
+	b = (const void *)built.plan.machine.devices[1].settings.bytes;
+	assert_int_equal(a->peer_device, 1);
+	assert_int_equal(b->peer_device, 0);
+	assert_int_equal(a->link, 10000000000ull);
+	assert_int_equal(a->fault_limit, 4);
+	release(&built);
 }
 
 #define EVICT "[inject x]\naction = evict\nduration = 1s\n"
@@ -421,6 +501,20 @@ static void bad_sweeps_are_refused(void **state)
 	}
 }
 
+static const char *model_of(const struct option_row *row)
+{
+	for (size_t i = 0; i < OPTION_NEEDS; i++)
+		if (row->needs[i].key && !strcmp(row->needs[i].key, "model"))
+			return row->needs[i].values;
+	return "";
+}
+
+/* Two models may have a key of one name, each its own row. */
+static bool same_model(const struct option_row *a, const struct option_row *b)
+{
+	return !*model_of(a) || !*model_of(b) || !strcmp(model_of(a), model_of(b));
+}
+
 /* Whoever adds a row cannot forget its default, meaning or range. */
 static void every_row_of_the_table_is_whole(void **state)
 {
@@ -434,7 +528,8 @@ static void every_row_of_the_table_is_whole(void **state)
 		assert_int_equal(row->type == OPTION_CHOICE, row->choices != NULL);
 		for (size_t j = 0; j < i; j++)
 			assert_false(!strcmp(row->section, job_options()->rows[j].section) &&
-				     !strcmp(row->key, job_options()->rows[j].key));
+				     !strcmp(row->key, job_options()->rows[j].key) &&
+				     same_model(row, &job_options()->rows[j]));
 	}
 }
 
@@ -521,6 +616,9 @@ static void an_action_takes_its_own_keys_only(void **state)
 		{"overflow", " device probability interval times seed "},
 		{"duplicate", " device probability interval times seed "},
 		{"frame_loss", " device probability interval times seed "},
+		{"packet_loss", " device probability interval times seed "},
+		{"packet_duplicate", " device probability interval times seed "},
+		{"nack_lost", " device probability interval times seed "},
 	};
 	size_t keys = 0;
 
@@ -542,7 +640,7 @@ static void an_action_takes_its_own_keys_only(void **state)
 			keys++;
 		}
 	}
-	assert_int_equal(keys, 8 * 22);
+	assert_int_equal(keys, COUNT(actions) * 22);
 }
 
 static void a_key_is_idle_if_it_is_at_every_point(void **state)
@@ -577,6 +675,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults_are_those_of_the_table),
+		cmocka_unit_test(a_memlock_that_is_enough_is_taken),
 		cmocka_unit_test(one_section_stands_for_many_members),
 		cmocka_unit_test(handlers_run_on_the_cpus_of_every_tenant),
 		cmocka_unit_test(values_of_every_type_arrive),
@@ -589,6 +688,8 @@ int main(void)
 		cmocka_unit_test(programs_are_looked_at_before_anything_starts),
 		cmocka_unit_test(a_sweep_is_a_cross_product_after_its_baseline),
 		cmocka_unit_test(bad_sweeps_are_refused),
+		cmocka_unit_test(a_link_has_two_ends),
+		cmocka_unit_test(peers_find_each_other),
 		cmocka_unit_test(every_row_of_the_table_is_whole),
 		cmocka_unit_test(every_model_is_whole),
 		cmocka_unit_test(an_action_takes_its_own_keys_only),

@@ -225,6 +225,69 @@ static void the_reclaimer_leaves_pinned_pages(void **state)
 	assert_true(pins_now().skipped > 0);
 }
 
+/* Each pin counts, as in the kernel; what is too much is not brought in. */
+static void beyond_the_limit_nothing_is_pinned(void **state)
+{
+	struct guest_memory *memory;
+
+	rig_build((struct rig_config){.devices = 2, .memlock = 4 * PAGE_BYTES + 100});
+	memory = rig->tenants[0].memory;
+	assert_int_equal(pins_now().limit, 4 * PAGE_BYTES + 100);
+	assert_int_equal(machine_pin(rig, 0, 0, 3 * PAGE_BYTES, true), 0);
+	assert_int_equal(machine_pin(rig, 1, 2 * PAGE_BYTES, 2 * PAGE_BYTES, true), -ENOMEM);
+	assert_non_null(strstr(failure_text(), "8 KiB"));
+	assert_non_null(strstr(failure_text(), "make 20 KiB of tenant tenant0"));
+	assert_non_null(strstr(failure_text(), "allows 16 KiB"));
+	assert_false(guest_memory_present(memory, 3 * PAGE_BYTES));
+	assert_int_equal(machine_pin(rig, 1, 2 * PAGE_BYTES, PAGE_BYTES, true), 0);
+	assert_int_equal(pins_now().pinned, 3);
+	assert_int_equal(pins_now().locked, 4 * PAGE_BYTES);
+	assert_int_equal(machine_pin(rig, 0, 5 * PAGE_BYTES, 1, false), -ENOMEM);
+	assert_int_equal(pins_now().refused, 2);
+	assert_int_equal(pins_now().refused_locked, 5 * PAGE_BYTES);
+	assert_int_equal(machine_unpin(rig, 0, 0, 3 * PAGE_BYTES), 0);
+	assert_int_equal(pins_now().locked, PAGE_BYTES);
+	/* A pin that fails for another reason takes nothing of it. */
+	rig->devices[0].read_only_start = PAGE_BYTES;
+	rig->devices[0].read_only_end = 2 * PAGE_BYTES;
+	rig->devices[0].config.refuse_writes = true;
+	assert_int_equal(machine_pin(rig, 0, 0, 3 * PAGE_BYTES, true), -EFAULT);
+	assert_int_equal(pins_now().locked, PAGE_BYTES);
+	assert_int_equal(machine_pin(rig, 0, 0, 3 * PAGE_BYTES, false), 0);
+	assert_int_equal(pins_now().locked_most, 4 * PAGE_BYTES);
+}
+
+/* What it has brought in costs no fault and may leave at once, by whoever wants it to. */
+static void advice_is_followed_and_kept_by_nobody(void **state)
+{
+	unsigned int seed = 7;
+	pthread_t evictor;
+
+	for (int kind = LOOKUP_PA_BITMAP; kind <= LOOKUP_ATS; kind++) {
+		rig_build((struct rig_config){.lookup = (enum lookup_kind)kind});
+		assert_int_equal(machine_advise(rig, 0, PAGE_BYTES, 3 * PAGE_BYTES, true), 0);
+		for (__u64 page = 1; page < 4; page++)
+			write_to(0, page * PAGE_BYTES, page);
+		assert_int_equal(groups_of(0), 0);
+		write_to(0, 4 * PAGE_BYTES, 4);
+		assert_int_equal(groups_of(0), 1);
+		assert_int_equal(pins_now().most, 0);
+		assert_int_equal(machine_advise(rig, 0, HUGE_BYTES, 1, true), -EFAULT);
+		atomic_store(&evicting, true);
+		assert_int_equal(thread_start(&evictor, NULL, evict_around, &seed, "evict"), 0);
+		for (__u64 round = 0; round < ROUNDS || rig_truth_count(TRUTH_EVICTED) < SKIPPED;
+		     round++)
+			assert_int_equal(machine_advise(rig, 0, round % PAGES * PAGE_BYTES,
+							2 * PAGE_BYTES, true),
+					 0);
+		atomic_store(&evicting, false);
+		pthread_join(evictor, NULL);
+		assert_int_equal(rig_violations(rig), 0);
+		if (kind == LOOKUP_PA_BITMAP)
+			rig_destroy(rig);
+	}
+}
+
 #define PIN_TEST(name) cmocka_unit_test_setup_teardown(name, NULL, rig_teardown)
 
 int main(void)
@@ -236,6 +299,8 @@ int main(void)
 		PIN_TEST(an_entry_of_2_mib_is_not_split_for_a_pin),
 		PIN_TEST(no_eviction_comes_between),
 		PIN_TEST(the_reclaimer_leaves_pinned_pages),
+		PIN_TEST(beyond_the_limit_nothing_is_pinned),
+		PIN_TEST(advice_is_followed_and_kept_by_nobody),
 	};
 
 	return cmocka_run_group_tests_name("pins", tests, NULL, NULL);

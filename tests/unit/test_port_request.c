@@ -44,6 +44,7 @@ static int ask(struct asked *asked, __u64 page, __u32 count)
 
 	/* Nothing is expected of what is the port's own. */
 	memset(asked, 0xa5, sizeof(*asked));
+	asked->request.own = NULL;
 	asked->request.queue = 1;
 	asked->request.access = EVENT_WRITE;
 	asked->request.count = count;
@@ -207,6 +208,120 @@ static void all_groups_of_a_request_are_answered_first(void **state)
 	assert_int_equal(absent(0, 23), 0);
 	assert_int_equal(trips_now(), 4);
 	assert_int_equal(rig_violations(rig), 0);
+}
+
+/* A whole work request's pages, in the caller's arrays: told as ever, and open until the caller says so. */
+#define OWN_PAGES 1031
+
+static struct port_request_own own;
+static __u64 own_pages[OWN_PAGES];
+static __u16 own_groups[GROUP_INDEX_MAX];
+
+static int ask_own(struct asked *asked, __u64 page, __u32 count, __u64 found_ns)
+{
+	memset(asked, 0xa5, sizeof(*asked));
+	for (__u32 i = 0; i < count && i < OWN_PAGES; i++)
+		own_pages[i] = (page + i) * PAGE_BYTES;
+	own = (struct port_request_own){own_pages, own_groups, found_ns};
+	asked->request.own = &own;
+	asked->request.queue = 1;
+	asked->request.access = EVENT_WRITE;
+	asked->request.count = count;
+	asked->request.done = told;
+	asked->then = NULL;
+	atomic_init(&asked->told, 0);
+	return raise_it(&asked->request);
+}
+
+static void own_pages_are_raised_at_once_and_resume_when_they_are_told_to(void **state)
+{
+	struct asked asked = {0}, other = {0};
+	__u64 fault;
+	__u16 group;
+
+	rig_build((struct rig_config){.memory = 4 * HUGE_BYTES, .queue_entries = 4096});
+	assert_int_equal(ask_own(&asked, 0, OWN_PAGES, 0), 0);
+	/* All of its groups, before anything was answered or after. */
+	assert_int_equal(stats_now().groups, 3);
+	wait_told(&asked);
+	wait_closed();
+	assert_int_equal(asked.error, 0);
+	assert_int_equal(asked.group_found, 0);
+	assert_int_equal(absent(0, PORT_REQUEST_PAGES), 0);
+	assert_int_equal(rig_truth_count(TRUTH_RESPONSE), OWN_PAGES);
+	/* Open still: nothing has resumed, no index is free, each page is known by its group. */
+	assert_int_equal(rig_truth_count(TRUTH_RESUME), 0);
+	assert_int_equal(port_request_group(&asked.request, 0, &group, &fault), 0);
+	assert_int_equal(group, 0);
+	assert_int_equal(port_request_group(&asked.request, OWN_PAGES - 1, &group, &fault), 0);
+	assert_int_equal(group, 2);
+	assert_non_null(rig_truth_find(TRUTH_DETECT, fault, (OWN_PAGES - 1) * PAGE_BYTES));
+	assert_int_equal(ask(&other, OWN_PAGES, 1), 0);
+	wait_told(&other);
+	wait_closed();
+	assert_int_equal(other.group, 3);
+	assert_int_equal(trips_now(), 1);
+	port_request_resume(&asked.request);
+	assert_int_equal(rig_truth_count(TRUTH_RESUME), OWN_PAGES + 1);
+	assert_int_equal(trips_now(), 4);
+	assert_int_equal(next_index(OWN_PAGES + 1), 0);
+	assert_int_equal(asked.told, 1);
+	assert_int_equal(rig_violations(rig), 0);
+}
+
+static void what_was_held_back_says_since_when(void **state)
+{
+	const __u64 found_ns = monotonic_ns() - NSEC_PER_SEC;
+	const struct truth_record *detect, *held;
+	struct asked asked = {0};
+	struct histogram trips;
+
+	rig_build((struct rig_config){0});
+	assert_int_equal(ask_own(&asked, 3, 2, found_ns), 0);
+	wait_told(&asked);
+	wait_closed();
+	port_request_resume(&asked.request);
+	detect = rig_truth_find(TRUTH_DETECT, asked.truth_fault, 3 * PAGE_BYTES);
+	held = rig_truth_find(TRUTH_HELD, asked.truth_fault, 3 * PAGE_BYTES);
+	assert_non_null(detect);
+	assert_non_null(held);
+	assert_int_equal(detect->time_ns, found_ns);
+	assert_int_equal(held->time_ns, found_ns);
+	histogram_init(&trips);
+	port_round_trips(rig->devices[0].port, &trips);
+	assert_true(histogram_mean(&trips) >= NSEC_PER_SEC);
+}
+
+static void own_pages_that_are_given_up_are_abandoned_when_they_resume(void **state)
+{
+	struct asked asked = {0};
+
+	rig_build((struct rig_config){.response_timeout_ns = 50 * NSEC_PER_MSEC});
+	rig_arm(rig, INJECT_RESPONSE_LOST, 0, 1);
+	assert_int_equal(ask_own(&asked, 0, 5, 0), 0);
+	wait_told(&asked);
+	wait_closed();
+	assert_int_equal(asked.error, -ETIMEDOUT);
+	assert_int_equal(rig_truth_count(TRUTH_ABANDON), 0);
+	port_request_resume(&asked.request);
+	assert_int_equal(rig_truth_count(TRUTH_ABANDON), 5);
+	assert_int_equal(ask_own(&asked, 0, PORT_REQUEST_OWN_PAGES + 1, 0), -EINVAL);
+	assert_int_equal(ask_own(&asked, 0, 0, 0), -EINVAL);
+}
+
+static void own_pages_resume_after_the_port_has_stopped(void **state)
+{
+	struct asked asked = {0};
+
+	rig_build((struct rig_config){0});
+	rig_arm(rig, INJECT_RESPONSE_LOST, 0, -1);
+	assert_int_equal(ask_own(&asked, 0, 5, 0), 0);
+	port_stop(rig->devices[0].port);
+	assert_int_equal(asked.told, 1);
+	assert_int_equal(asked.error, -ESHUTDOWN);
+	assert_int_equal(rig_truth_count(TRUTH_RESUME) + rig_truth_count(TRUTH_ABANDON), 0);
+	port_request_resume(&asked.request);
+	assert_int_equal(rig_truth_count(TRUTH_ABANDON), 5);
 }
 
 static void a_duplicate_is_waited_for_as_well(void **state)
@@ -693,6 +808,10 @@ int main(void)
 		RIG_TEST(a_try_takes_the_pages_or_names_the_absent_ones),
 		RIG_TEST(an_answer_is_told_while_the_fault_is_open),
 		RIG_TEST(all_groups_of_a_request_are_answered_first),
+		RIG_TEST(own_pages_are_raised_at_once_and_resume_when_they_are_told_to),
+		RIG_TEST(what_was_held_back_says_since_when),
+		RIG_TEST(own_pages_that_are_given_up_are_abandoned_when_they_resume),
+		RIG_TEST(own_pages_resume_after_the_port_has_stopped),
 		RIG_TEST(a_duplicate_is_waited_for_as_well),
 		RIG_TEST(what_overflows_at_once_is_told_by_the_return),
 		RIG_TEST(what_overflows_in_part_is_told_once_the_rest_has_come),

@@ -52,6 +52,7 @@ static bool slot_raise(struct asker *asker, struct slot *slot)
 	int error;
 
 	memset(request, 0xa5, sizeof(*request));
+	request->own = NULL;
 	request->queue = (__u16)(asker - askers);
 	request->access = rand_r(&asker->seed) % 2 ? EVENT_READ : EVENT_WRITE;
 	request->count = 1 + (__u32)rand_r(&asker->seed) % 9;

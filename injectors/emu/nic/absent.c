@@ -94,7 +94,7 @@ static void ease_off(struct nic_ring *ring)
 }
 
 /* Some other ring's answer: there may be room now for what was refused. */
-static void ask_again(struct nic_ring *ring)
+static void may_ask_again(struct nic_ring *ring)
 {
 	ring->retry = true;
 	if (!ring->refused)
@@ -122,7 +122,7 @@ static void request_done(struct port_request *port_request, int error)
 		if (error)
 			nic->ring[r].retry = true;
 		else
-			ask_again(&nic->ring[r]);
+			may_ask_again(&nic->ring[r]);
 	if (!error)
 		ring->unanswered = 0;
 	else if (error != -ESHUTDOWN)

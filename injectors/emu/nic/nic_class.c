@@ -29,22 +29,37 @@ __u32 nic_frame_bytes(const struct nic_settings *settings)
 	return bytes + nic_header_bytes(settings);
 }
 
+/* Of all its rings and buffers. */
+static __u64 memory_bytes(const struct device_config *device, const struct nic_settings *settings)
+{
+	__u64 start = device->queues * ring_bytes(device->queue_depth);
+
+	return nic_layout(start, device->queues, device->queue_depth, settings->rx_buffer).end;
+}
+
+/* As the driver does it. */
+static __u64 nic_pins(const struct device_config *device, __u64 bytes)
+{
+	const struct nic_settings *settings = (const void *)device->settings.bytes;
+
+	(void)bytes;
+	return rx_policies[settings->rx_policy]->pins ? memory_bytes(device, settings) : 0;
+}
+
 /* Where the guest finds its rings and buffers. */
 static int check_memory(const struct device_check *check, const struct nic_settings *settings)
 {
 	const struct device_config *device = check->device;
-	__u64 start = device->queues * ring_bytes(device->queue_depth);
-	struct nic_layout layout =
-		nic_layout(start, device->queues, device->queue_depth, settings->rx_buffer);
+	__u64 bytes = memory_bytes(device, settings);
 
-	if (layout.end <= check->bytes)
+	if (bytes <= check->bytes)
 		return 0;
 	return failed(
 		-EBADMSG,
 		"%s: %s has %u rings of %u buffers of %llu bytes, which take %llu MiB; its share "
 		"of its tenant's memory is %llu MiB; accepted: more memory, fewer queues or buffers",
 		check->where, device->name, device->queues, device->queue_depth,
-		settings->rx_buffer, (layout.end >> 20) + 1, check->bytes >> 20);
+		settings->rx_buffer, (bytes >> 20) + 1, check->bytes >> 20);
 }
 
 static int check_frames(const struct device_check *check, const struct nic_settings *settings)
@@ -268,6 +283,7 @@ const struct device_class nic_class = {
 	.io = DEVICE_IO_NONE,
 	.has_frames = true,
 	.check = nic_agree,
+	.pins = nic_pins,
 	.start = nic_start,
 	.stop = nic_stop,
 	.variant = nic_variant,

@@ -100,15 +100,20 @@ static void build_tenant(struct machine *rig, __u32 index, const struct rig_conf
 		.physical = (index + 1ull) << 40,
 		.tenant = index,
 		.injections = rig->injections,
+		.wait_room = rig->limit ? memory_limit_wait_room : NULL,
+		.room = rig->limit,
 	};
 
+	tenant->touched = calloc(config->memory >> PAGE_BITS, 1);
 	snprintf(tenant->config.name, sizeof(tenant->config.name), "tenant%u", index);
 	tenant->config.memory = config->memory;
+	tenant->config.memlock = config->memlock;
 	tenant->physical = memory.physical;
 	must(guest_memory_create(&tenant->memory, &memory), "memory");
 	must(page_locks_create(&tenant->locks, config->memory >> PAGE_BITS), "page locks");
 	must(page_locks_create(&tenant->evictions, config->memory >> PAGE_BITS), "page locks");
-	must(pins_create(&tenant->pins, config->memory >> PAGE_BITS), "pins");
+	must(pins_create(&tenant->pins, config->memory >> PAGE_BITS, tenant->config.memlock),
+	     "pins");
 	tenant->devices = calloc(config->devices, sizeof(*tenant->devices));
 }
 
@@ -129,6 +134,8 @@ static void build_device(struct machine *rig, __u32 index, const struct rig_conf
 		.reenable_ns = config->reenable_ns,
 		.physical = tenant->physical,
 		.memory = tenant->memory,
+		.touched = tenant->touched,
+		.bytes = config->memory,
 		.service = rig->service,
 		.injections = rig->injections,
 	};
@@ -165,10 +172,12 @@ static struct machine *rig_create(struct rig_config config)
 	rig->config.tenant_count = config.tenants;
 	rig->config.device_count = config.tenants * config.devices;
 	rig->config.seed = 11;
+	rig->config.memory_limit = config.memory_limit;
 	rig->tenants = calloc(rig->config.tenant_count, sizeof(*rig->tenants));
 	rig->devices = calloc(rig->config.device_count, sizeof(*rig->devices));
 	cpus = calloc(config.tenants, sizeof(*cpus));
 	must(inject_table_create(&rig->injections), "injections");
+	must(memory_limit_create(&rig->limit, rig), "limit");
 	must(emq_create(&rig->emq, 0), "event message queue");
 	for (__u32 i = 0; i < config.tenants; i++) {
 		build_tenant(rig, i, &config);
@@ -225,7 +234,10 @@ void rig_destroy(struct machine *rig)
 		pins_destroy(rig->tenants[i].pins);
 		guest_memory_destroy(rig->tenants[i].memory);
 		free(rig->tenants[i].devices);
+		free((void *)rig->tenants[i].touched);
 	}
+	memory_limit_stop(rig->limit);
+	memory_limit_destroy(rig->limit);
 	inject_table_destroy(rig->injections);
 	free(rig->devices);
 	free(rig->tenants);

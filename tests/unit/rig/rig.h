@@ -13,6 +13,7 @@ struct rig_config {
 	__u32 tenants;			  /* 0: 1 */
 	__u32 devices;			  /* per tenant, 0: 1 */
 	__u64 memory;			  /* per tenant, 0: 2 MiB */
+	__u64 memlock;			  /* per tenant, 0: no limit */
 	__u16 queues;			  /* 0: 4 */
 	__u32 group_pages, queue_entries; /* 0: 512, 256 */
 	__u32 page_requests;		  /* 0: no limit */
@@ -20,6 +21,7 @@ struct rig_config {
 	__u64 reenable_ns;
 	enum lookup_kind lookup;
 	enum scheduler_kind scheduler;
+	__u64 memory_limit;    /* 0: none; its reclaimer is not started */
 	const cpu_set_t *cpus; /* of every tenant */
 };
 

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Which faults stalls blame, and how long these took. One that is over is remembered for a while, as
- * events are handed on in batches: its end may have been seen before the frames that it cost.
- */
+/* A fault that is over is remembered for a while, as events are handed on in batches: its end may have been seen
+ * before what blames it. */
+#include "lib/analyze/blame.h"
+
 #include "lib/analyze/faults.h"
-#include "lib/analyze/frames.h"
 #include "lib/analyze/stage.h"
-#include "lib/analyze/stalls_private.h"
 
 void blame_init(struct blame *b)
 {
 	pool_init(&b->pool, sizeof(struct blamed_fault));
-	pool_init(&b->nodes, sizeof(struct stall_fault));
+	pool_init(&b->nodes, sizeof(struct blamed_node));
 }
 
 void blame_destroy(struct blame *b)
@@ -53,13 +51,13 @@ static void remember(struct blame *b, struct blamed_fault *fault)
 	struct blamed_fault **slot;
 
 	if (!b->over)
-		b->over = memory_calloc(STALL_OVER_MAX, sizeof(struct blamed_fault *));
+		b->over = memory_calloc(BLAME_OVER_MAX, sizeof(struct blamed_fault *));
 	if (!b->over || fault->over) {
 		blame_forget(b, fault);
 		return;
 	}
-	slot = &b->over[b->tail % STALL_OVER_MAX];
-	if (b->tail - b->head == STALL_OVER_MAX) {
+	slot = &b->over[b->tail % BLAME_OVER_MAX];
+	if (b->tail - b->head == BLAME_OVER_MAX) {
 		b->head++;
 		(*slot)->over = false;
 		blame_forget(b, *slot);
@@ -87,51 +85,51 @@ void blame_finished(struct blame *b, const struct fault *fault)
 	remember(b, blamed);
 }
 
-void blame_add(struct blame *b, struct stall *stall, const struct event *e)
+void blame_add(struct blame *b, struct blamed *blamed, const struct event *e)
 {
 	const struct blame_key key = {e->device, e->pasid, e->group, e->instance};
 	struct blamed_fault *fault = blame_make(b, key);
-	struct stall_fault *node;
+	struct blamed_node *node;
 
-	for (node = stall->blamed; node; node = node->next)
+	for (node = blamed->first; node; node = node->next)
 		if (node->fault == fault)
 			return;
 	if (!fault)
 		return;
-	node = stall->faults < STALL_FAULTS_MAX ? pool_take(&b->nodes) : NULL;
+	node = blamed->count < BLAMED_MAX ? pool_take(&b->nodes) : NULL;
 	if (!node) {
 		b->dropped++;
 		blame_forget(b, fault);
 		return;
 	}
 	fault->blames++;
-	*node = (struct stall_fault){fault, stall->blamed};
-	stall->blamed = node;
-	stall->faults++;
+	*node = (struct blamed_node){fault, blamed->first};
+	blamed->first = node;
+	blamed->count++;
 }
 
-void blame_release(struct blame *b, struct stall *stall)
+void blame_release(struct blame *b, struct blamed *blamed)
 {
-	for (struct stall_fault *node = stall->blamed, *next; node; node = next) {
+	for (struct blamed_node *node = blamed->first, *next; node; node = next) {
 		next = node->next;
 		node->fault->blames--;
 		blame_forget(b, node->fault);
 		pool_give(&b->nodes, node);
 	}
-	stall->blamed = NULL;
+	*blamed = (struct blamed){0};
 }
 
-void stall_faults(const struct stall *stall, struct blame_key *keys)
+void blamed_keys(const struct blamed *blamed, struct blame_key *keys)
 {
-	for (const struct stall_fault *node = stall->blamed; node; node = node->next)
+	for (const struct blamed_node *node = blamed->first; node; node = node->next)
 		*keys++ = node->fault->key;
 }
 
-struct stall_worst stall_worst(const struct stall *stall)
+struct blamed_worst blamed_worst(const struct blamed *blamed)
 {
-	struct stall_worst worst = {0};
+	struct blamed_worst worst = {0};
 
-	for (const struct stall_fault *node = stall->blamed; node; node = node->next)
+	for (const struct blamed_node *node = blamed->first; node; node = node->next)
 		if (node->fault->total_ns > worst.total_ns) {
 			worst.total_ns = node->fault->total_ns;
 			worst.resolve_ns = node->fault->resolve_ns;

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The model `rdma`: its options, and what it agrees to. */
+#include <errno.h>
+
+#include "injectors/emu/machine.h"
+#include "injectors/emu/ranks/ranks_driver.h"
+#include "injectors/emu/rdma/rdma_private.h"
+#include "lib/base/fail.h"
+#include "lib/base/units.h"
+
+static const struct rdma_settings *settings_of(const struct device_settings *settings)
+{
+	return (const struct rdma_settings *)settings->bytes;
+}
+
+static struct device_peer rdma_peer(struct device_settings *settings)
+{
+	struct rdma_settings *own = (struct rdma_settings *)settings->bytes;
+
+	return (struct device_peer){own->peer, &own->peer_device, own->mtu};
+}
+
+static const char *rdma_variant(const struct device_settings *settings)
+{
+	return fault_policies[settings_of(settings)->fault]->name;
+}
+
+static int rdma_agree(const struct device_check *check)
+{
+	__u32 mtu = settings_of(&check->device->settings)->mtu;
+
+	if (mtu == 1024 || mtu == 4096)
+		return 0;
+	return failed(-EBADMSG, "%s: mtu=%u of %s; accepted: 1024 or 4096", check->where, mtu,
+		      check->device->name);
+}
+
+#define LINK_LEAST	1000000ull /* bits/s */
+#define LINK_MOST	400000000000ull
+#define SETTING(member) DEVICE_SETTING(struct rdma_settings, member)
+
+static const struct option_choice prefaults[] = {
+	{"page", RDMA_PREFAULT_PAGE}, {"request", RDMA_PREFAULT_REQUEST}, {NULL, 0}};
+static const struct option_choice profiles[] = {
+	{"ideal", RDMA_PROFILE_IDEAL}, {"connectx", RDMA_PROFILE_CONNECTX}, {NULL, 0}};
+
+/* In the order of fault_policies[]. */
+enum {
+#define FAULT_POLICY(name) RDMA_FAULT_##name,
+#include "injectors/emu/rdma/fault_policies.def"
+};
+static const struct option_choice faults[] = {
+#define FAULT_POLICY(name) {#name, RDMA_FAULT_##name},
+#include "injectors/emu/rdma/fault_policies.def"
+	{NULL, 0}};
+
+static int parse_link_rate(const struct option_row *row, const char *text, void *fields)
+{
+	return units_parse_bit_rate(text, LINK_LEAST, LINK_MOST,
+				    (__u64 *)((char *)fields + row->offset));
+}
+
+static const struct option_own own_link = {
+	.name = "rate",
+	.beginning = "off, or bits a second such as 100M or 2.5G, ",
+	.parse = parse_link_rate,
+};
+
+static const struct option_row rdma_rows[] = {
+	{"device", "peer", OPTION_TEXT, SETTING(peer), .otherwise = "",
+	 .meaning = "TENANT/DEVICE at the other end of the link, whose peer is this one"},
+	{"device", "link", OPTION_OWN, SETTING(link), LINK_LEAST, LINK_MOST, "10G",
+	 .own = &own_link, .meaning = "what each side sends at most"},
+	{"device", "link_delay", OPTION_TIME, SETTING(link_delay_ns), 0, 1e8, "2us",
+	 .meaning = "from the last bit's leaving to its arrival"},
+	{"device", "mtu", OPTION_COUNT, SETTING(mtu), 1024, RDMA_MTU_MAX, "4096",
+	 .meaning = "payload of a packet: 1024 or 4096, the same at both ends"},
+	{"device", "queue_pairs", OPTION_COUNT, SETTING(queue_pairs), 1, VERBS_QUEUE_PAIRS_MAX,
+	 "256", .meaning = "queue pairs that there can be at once"},
+	{"device", "timeout", OPTION_TIME, SETTING(timeout_ns), 0, 1e10, "67ms",
+	 .meaning = "without an acknowledgement packets are sent again; 0: never"},
+	{"device", "retries", OPTION_COUNT, SETTING(retries), 0, TRANSPORT_RETRIES_MAX, "7",
+	 .meaning = "times in a row without progress, then the queue pair is in error"},
+	{"device", "rnr_retries", OPTION_COUNT, SETTING(rnr_retries), 0, TRANSPORT_RETRIES_MAX, "7",
+	 .meaning = "likewise of receiver-not-ready answers; 7: for ever"},
+	{"device", "rnr_timer", OPTION_COUNT, SETTING(rnr_timer), 0, 31, "12",
+	 .meaning = "code of the time that a receiver-not-ready answer asks for, InfiniBand's "
+		    "table 45: 1 is 10 us, 12 is 640 us, 31 is 491 ms, 0 is 655 ms"},
+	{"device", "fault", OPTION_CHOICE, SETTING(fault), .otherwise = "npf", .choices = faults,
+	 .meaning = "what becomes of a packet whose page is absent. npf: each side waits, or has "
+		    "the other wait, as NPF's table says; drop: it is lost, and a timeout finds "
+		    "out"},
+	{"device", "read_rnr", OPTION_BOOL, SETTING(read_rnr), .otherwise = "no",
+	 .meaning = "the initiator of a read may answer its responses as not ready: NPF's wish, "
+		    "not InfiniBand's",
+	 .needs = {{"fault", "npf"}}},
+	{"device", "fault_limit", OPTION_COUNT, SETTING(fault_limit), 1, 64, "4",
+	 .meaning = "page requests that a queue pair may have unanswered (NPF 4: 4), of each of "
+		    "its four kinds a quarter, at least one; further faults are not reported"},
+	{"device", "clear_delay", OPTION_TIME, SETTING(clear_delay_ns), 0, 1e9, "0",
+	 .meaning = "after a resume until the next fault of its kind is reported"},
+	{"device", "prefault", OPTION_CHOICE, SETTING(prefault), .otherwise = "request",
+	 .choices = prefaults,
+	 .meaning = "what a fault asks for: the pages of the packet, or of all of the rest of its "
+		    "request at once"},
+	{"device", "profile", OPTION_CHOICE, SETTING(profile), .otherwise = "ideal",
+	 .choices = profiles,
+	 .meaning = "times of the device itself, which are set, not measured. ideal: none; "
+		    "connectx: 150 us before a request and 48 us after its response (NPF, figure "
+		    "3)"},
+};
+
+/* The command ring; what else is pinned its guest asks for. */
+static __u64 rdma_pins(const struct device_config *device, __u64 bytes)
+{
+	(void)device;
+	(void)bytes;
+	return PAGE_BYTES;
+}
+
+const struct device_class rdma_class = {
+	.name = "rdma",
+	.meaning = "an RDMA device, linked to another",
+	.rows = rdma_rows,
+	.row_count = sizeof(rdma_rows) / sizeof(rdma_rows[0]),
+	.settings_bytes = DEVICE_SETTINGS(struct rdma_settings),
+	.depth_max = 4096,
+	.data_align = 1,
+	.io = DEVICE_IO_NONE,
+	.has_packets = true,
+	.peer = rdma_peer,
+	.check = rdma_agree,
+	.pins = rdma_pins,
+	.start = rdma_start,
+	.stop = rdma_stop,
+	.variant = rdma_variant,
+	.driver = &rdma_driver,
+};

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Inside the device `rdma`: its state, and what its files do for each other. In the engine's thread, unless it says else. */
+#ifndef FAULTLINE_RDMA_PRIVATE_H
+#define FAULTLINE_RDMA_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "injectors/emu/device_class.h"
+#include "injectors/emu/rdma/fault_policy.h"
+#include "injectors/emu/rdma/rdma_link.h"
+#include "injectors/emu/rdma/observe.h"
+#include "injectors/emu/rdma/rdma.h"
+
+#define PAIR_FETCH   16 /* entries of a queue that are fetched by one DMA */
+#define QUEUE_STAGED 64 /* completions that are written by one DMA */
+#define FAULT_PAGES \
+	(1024 + VERBS_SGE_MAX) /* of one report: 4 MiB in as many pieces as there can be */
+#define FAULTS_OPEN_MAX	 256
+#define PAIR_INDEX_BITS	 10
+#define PAIR_GENERATIONS 63 /* numbers have 16 bits, as observers have them, and are not 65535 */
+#define ENGINE_PACKETS	 64 /* taken, or sent, in one round */
+#define PAIR_PACKETS	 8  /* ... of one queue pair, before it is the next one's turn */
+
+/* Pinned guest memory as the device sees it: it stays where it is until it is unpinned. */
+struct pinned {
+	unsigned char *host;
+	__u64 iova, bytes;
+};
+
+struct rdma_queue {
+	__u32 number, depth;
+	struct pinned memory;
+	int eventfd;
+	__u32 users; /* queue pairs, twice if for both */
+	bool broken; /* its guest has written nonsense into its words */
+	bool dirty;  /* in the device's list of those to be flushed */
+	__u32 staged_count;
+	__u64 written; /* published */
+	__u64 taken;   /* as last read */
+	__u64 told;    /* the value of `armed` that was told; VERBS' ~0: none */
+	struct rdma_queue *next_dirty;
+	struct verbs_completion staged[QUEUE_STAGED];
+};
+
+/* Reports of one queue pair, by kind: the four bits of the paper, or more. */
+struct pair_faults {
+	__u8 open[RDMA_SIDES], all;
+	bool waiting[RDMA_SIDES]; /* suppressed: tries again once a bit is cleared */
+};
+
+/* One queue of a pair as the device follows it. */
+struct pair_ring {
+	__u64 posted;  /* the doorbell word, as last read */
+	__u64 fetched; /* from guest memory */
+	__u64 given;   /* to the transport */
+};
+
+struct rdma_pair {
+	struct rdma *device;
+	struct queue_pair *transport;
+	struct rdma_pair_setup setup;
+	struct pinned memory;
+	struct rdma_queue *send_queue, *receive_queue;
+	__u32 number, peer, at; /* at: among the live ones */
+	bool loopback, connected;
+	const char *fail; /* why it goes into error, once the transport may be told */
+	struct pair_ring sends, receives;
+	__u64 send_first, receive_first; /* indices of the first entries of these two */
+	struct verbs_send send[PAIR_FETCH];
+	struct verbs_receive receive[PAIR_FETCH];
+	struct pair_faults faults;
+};
+
+enum report_state {
+	FAULT_FREE,
+	FAULT_HELD,	/* until due_ns, then it is raised: the profile's time, or it was refused */
+	FAULT_FAILED,	/* could not be raised, the transport is told at due_ns */
+	FAULT_RAISED,	/* the port's */
+	FAULT_ANSWERED, /* resumes at due_ns */
+	FAULT_CLEARING, /* its bit is cleared at due_ns */
+};
+
+struct rdma_fault {
+	struct port_request request; /* first */
+	struct port_request_own own;
+	struct rdma *device;
+	struct rdma_pair *pair; /* NULL: destroyed meanwhile */
+	enum rdma_side side;
+	enum report_state state;
+	int error;
+	__u32 refusals;
+	__u64 due_ns;
+	struct rdma_fault *next_answered;
+	__u64 pages[FAULT_PAGES];
+	__u16 groups[GROUP_INDEX_MAX];
+};
+
+struct fault_unit {
+	struct rdma_fault *faults; /* all there are */
+	__u32 room;
+	__u32 open_count;
+	__u32 *open;			       /* indices of those that are not free */
+	__u32 *free;			       /* stack, room - open_count of them */
+	__u32 limit;			       /* of one kind */
+	__u64 detect_ns, resume_ns;	       /* the profile's */
+	_Atomic(struct rdma_fault *) answered; /* by the port's threads */
+	struct dma probe;		       /* for what is asked for ahead */
+};
+
+/* A change by another thread, carried out between two rounds. */
+struct engine_call {
+	int (*run)(struct rdma *device, void *argument);
+	void *argument;
+	int result;
+	bool done; /* atomic */
+};
+
+struct rdma {
+	struct rdma_place place;
+	const struct rdma_settings *settings;
+	struct transport_settings transport;
+	struct port *port;
+	__u32 pasid;
+	__u16 queues; /* of the port */
+	struct region_table *regions;
+	struct rdma_link_end *link;
+	struct observe *observe;
+	struct verbs_backend *backend;
+	struct rdma_totals *result;
+
+	pthread_mutex_t callers; /* one call at a time */
+	_Atomic(struct engine_call *) call;
+	pthread_t thread;
+	bool running;
+	atomic_bool stopping;
+	struct doorbell *bell;
+	_Atomic __u64 epoch; /* odd: within a round */
+
+	struct rdma_pair *pairs[VERBS_QUEUE_PAIRS_MAX];
+	__u8 generations[VERBS_QUEUE_PAIRS_MAX];
+	struct rdma_queue *completion_queues[VERBS_QUEUES_MAX];
+	struct rdma_pair *live[VERBS_QUEUE_PAIRS_MAX]; /* those that can do something */
+	__u32 live_count, turn;
+	struct rdma_queue *dirty;
+	struct fault_unit faults;
+	struct dma pieces[VERBS_SGE_MAX];
+	__u64 state_ns; /* when the pairs' state is told next */
+
+	struct rdma_totals totals; /* what is counted here; of destroyed pairs the sums */
+	pthread_mutex_t counting;  /* of what the backend's thread counts */
+};
+
+static inline struct rdma_pair *pair_find(const struct rdma *device, __u32 number)
+{
+	struct rdma_pair *pair = device->pairs[number & (VERBS_QUEUE_PAIRS_MAX - 1)];
+
+	return pair && pair->number == number ? pair : NULL;
+}
+
+extern const struct device_class rdma_class;
+
+/* rdma.c */
+int rdma_start(void **device, struct port *port, const struct device_setup *setup);
+void rdma_stop(void *device);
+/* Any thread but the engine's: -ESHUTDOWN once it has ended. */
+int engine_do(struct rdma *device, int (*run)(struct rdma *device, void *argument), void *argument);
+
+/* engine_loop.c: the thread */
+void *rdma_engine(void *device);
+
+/* pairs.c */
+/* Where pinned memory is; -EFAULT: it is not. */
+int pinned_find(struct rdma *device, struct pinned *memory, __u64 iova, __u64 bytes);
+void pair_release(struct rdma *device, struct rdma_pair *pair);
+/* Looks at its doorbell words. True: there was something new. */
+bool pair_poll(struct rdma_pair *pair);
+/* It goes into error, if something said so. */
+void pair_fail(struct rdma_pair *pair, __u64 now_ns);
+bool pair_next_send(void *device, struct queue_pair *transport, struct verbs_send *send);
+bool pair_next_receive(void *device, struct queue_pair *transport, struct verbs_receive *receive);
+extern const struct transport_ops rdma_transport_ops;
+
+/* completions.c */
+void pair_complete(void *device, struct queue_pair *transport,
+		   const struct verbs_completion *completion);
+void queue_flush(struct rdma *device, struct rdma_queue *queue);
+void queues_flush(struct rdma *device);
+
+/* data.c */
+int data_gather(void *device, struct queue_pair *transport, const struct rdma_transfer *from,
+		void *to, __u32 bytes);
+int data_scatter(void *device, struct queue_pair *transport, const struct rdma_transfer *to,
+		 const void *from, __u32 bytes);
+int data_check(void *device, struct queue_pair *transport, const struct rdma_transfer *range);
+
+/* faults.c */
+int fault_unit_create(struct rdma *device);
+void fault_unit_destroy(struct rdma *device);
+/* These pages of the transfer's next bytes are absent: reports them, or not. What the transport is told later is from here. */
+void faults_absent(struct rdma_pair *pair, const struct rdma_transfer *transfer, const __u64 *pages,
+		   __u32 count, __u32 bytes);
+bool faults_run(struct rdma *device, __u64 now_ns);
+/* 0: nothing is due by itself. */
+__u64 faults_next_ns(const struct rdma *device);
+void faults_forget(struct rdma_pair *pair);
+/* The pair's newest of this side that is the port's; unknown: there is none. */
+struct observe_fault fault_unit_open(const struct rdma_pair *pair, enum rdma_side side);
+/* The device ends: what was answered resumes, what was held is forgotten. */
+void faults_end(struct rdma *device);
+
+/* account.c */
+void account_event(void *device, struct queue_pair *transport, const struct transport_event *event);
+void account_lost_packet(struct rdma *device, const struct rdma_pair *pair,
+			 const struct rdma_packet *packet, __u64 now_ns);
+void account_pair_gone(struct rdma *device, const struct rdma_pair *pair);
+void account_state(struct rdma *device, __u64 now_ns);
+__u64 account_token(void *device);
+/* With what regions, IOPT and link have. */
+void account_totals(struct rdma *device, struct rdma_totals *totals);
+
+#endif

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The device `rdma` behind the commands, and its guest's way to them. */
+#include "injectors/emu/device_driver.h"
+#include "injectors/emu/machine_private.h"
+#include "injectors/emu/rdma/observe.h"
+#include "injectors/emu/rdma/rdma.h"
+#include "injectors/emu/rdma/regions.h"
+#include "injectors/emu/verbs/verbs_backend.h"
+
+static void rdma_limits(void *device, struct verbs_limits *limits)
+{
+	const struct rdma_settings *settings = rdma_place(device)->settings;
+
+	limits->queue_pairs = settings->queue_pairs;
+	limits->mtu = settings->mtu;
+}
+
+static void tell_region(const struct rdma *device, __u32 key, const struct region *region,
+			enum odp_region_state state)
+{
+	const struct rdma_place *place = rdma_place(device);
+
+	observe_region(place->index, place->channel->config.pasid, key, region->address,
+		       region->bytes, region->kind, state);
+}
+
+static int rdma_create_region(void *device, const struct verbs_region_setup *setup, __u32 *key)
+{
+	const struct region region = {
+		.address = setup->iova,
+		.bytes = setup->bytes,
+		.kind = setup->kind,
+		.rights = setup->rights,
+	};
+	int error = region_register(rdma_regions(device), &region, key);
+
+	if (!error)
+		tell_region(device, *key, &region, ODP_REGION_NEW);
+	return error;
+}
+
+static int rdma_destroy_region(void *device, __u32 key)
+{
+	struct region region;
+	int error = region_query(rdma_regions(device), key, &region);
+
+	if (!error)
+		error = region_retire(rdma_regions(device), key);
+	if (error)
+		return error;
+	rdma_quiesce(device);
+	region_free(rdma_regions(device), key);
+	tell_region(device, key, &region, ODP_REGION_GONE);
+	return 0;
+}
+
+static void rdma_advised(void *device, __u32 key, __u64 iova, __u64 bytes, __u32 pages,
+			 __u64 took_ns, int error)
+{
+	const struct rdma_place *place = rdma_place(device);
+
+	observe_advised(place->index, place->channel->config.pasid, key, iova, bytes, pages,
+			took_ns, error);
+}
+
+static int rdma_create_queue(void *device, const struct verbs_queue_setup *setup, __u32 *number)
+{
+	return rdma_queue_create(device, setup->iova, setup->depth, setup->eventfd, number);
+}
+
+static int rdma_destroy_queue(void *device, __u32 number)
+{
+	return rdma_queue_destroy(device, number);
+}
+
+static int rdma_create_pair(void *device, const struct verbs_pair_setup *setup, __u32 *number)
+{
+	const struct rdma_pair_setup pair = {
+		.iova = setup->iova,
+		.send_depth = setup->send_depth,
+		.receive_depth = setup->receive_depth,
+		.send_queue = setup->send_queue,
+		.receive_queue = setup->receive_queue,
+	};
+
+	return rdma_pair_create(device, &pair, number);
+}
+
+static int rdma_modify_pair(void *device, __u32 number, enum verbs_pair_state state, __u32 peer,
+			    bool loopback)
+{
+	return rdma_pair_modify(device, number, state, peer, loopback);
+}
+
+static int rdma_query_pair(void *device, __u32 number, enum verbs_pair_state *state, __u32 *peer)
+{
+	return rdma_pair_query(device, number, state, peer);
+}
+
+static int rdma_destroy_pair(void *device, __u32 number)
+{
+	return rdma_pair_destroy(device, number);
+}
+
+static void rdma_pinned(void *device, __s64 bytes)
+{
+	rdma_count_pinned(device, bytes);
+}
+
+static void rdma_commanded(void *device, enum verbs_command_kind kind, int error, __u64 took_ns)
+{
+	rdma_count_command(device, kind, error < 0, took_ns);
+}
+
+static const struct verbs_backend_ops rdma_backend_ops = {
+	.limits = rdma_limits,
+	.create_region = rdma_create_region,
+	.destroy_region = rdma_destroy_region,
+	.create_queue = rdma_create_queue,
+	.destroy_queue = rdma_destroy_queue,
+	.create_pair = rdma_create_pair,
+	.modify_pair = rdma_modify_pair,
+	.query_pair = rdma_query_pair,
+	.destroy_pair = rdma_destroy_pair,
+	.advised = rdma_advised,
+	.pinned = rdma_pinned,
+	.commanded = rdma_commanded,
+};
+
+int verbs_backend_start(struct verbs_backend **backend, struct rdma *device)
+{
+	const struct rdma_place *place = rdma_place(device);
+	const struct verbs_backend_config config = {
+		.machine = place->machine,
+		.port = place->machine->devices[place->index].port,
+		.channel = place->channel,
+		.index = place->index,
+		.name = place->name,
+		.ops = &rdma_backend_ops,
+		.device = device,
+	};
+
+	return verbs_backend_create(backend, &config);
+}
+
+int verbs_open(struct verbs_device **device, const struct driver_setup *setup)
+{
+	return verbs_attach(device, verbs_backend_registers(rdma_backend(setup->model)),
+			    setup->channel, setup->memory);
+}

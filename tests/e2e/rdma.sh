@@ -1,0 +1,140 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Two RDMA devices whose ranks talk while pages leave: what the report says of queue pairs, of each wait and of regions
+# against the truth log and against both devices' counters; and that a probe which is deleted is missed.
+. "$(dirname "$0")/lib.sh"
+
+# job DEVICE_KEYS RANKS_KEYS INJECTIONS: into job.ini; keys of both devices and of the ranks, separated by ';'.
+job() {
+	local keys=${1//;/$'\n'}
+	cat >job.ini <<INI
+[machine]
+timeout = 60s
+[tenant vm0]
+memory = 16M
+[tenant vm1]
+memory = 16M
+[device left]
+tenant = vm0
+model = rdma
+peer = vm1/right
+$keys
+[device right]
+tenant = vm1
+model = rdma
+peer = vm0/left
+$keys
+[ranks mpi]
+device = vm0/left
+count = 4
+memory = demand
+verify = yes
+duration = 1s
+${2//;/$'\n'}
+[inject cold]
+action = evict
+what = random
+pages = 1
+duration = 20s
+${3:-rate = 200/s}
+INI
+}
+
+# run NAME [RECORD OPTION...]: the job under record, its tables in csv, its results in results.csv.
+run() {
+	rm -rf run.flt truth csv results.csv
+	"$FAULTLINE" record --as-root --emulator "$INJECT" "${@:2}" -o run.flt -- \
+		"$INJECT" run job.ini --csv=results.csv --truth truth >run.out 2>run.err
+	status=$?
+	"$FAULTLINE" report run.flt --csv=csv --raw-time >/dev/null 2>report.err
+	/usr/bin/python3 "$root/tests/reference/compare_pairs.py" csv truth vm0/left vm1/right >verdict 2>&1
+}
+
+adopt() {
+	local line
+	while IFS= read -r line; do
+		case $line in
+		'ok - '*) ok "$1: ${line#ok - }" ;;
+		'not ok - '*) not_ok "$1: ${line#not ok - }" ;;
+		'    '* | Traceback* | *Error*) echo "$line" ;;
+		esac
+	done <verdict
+	grep -q 'passed' verdict || not_ok "$1: compared" "$(tail -n 3 run.err verdict)"
+}
+
+# sum FILE COLUMN: of all its rows.
+sum() {
+	/usr/bin/python3 -c 'import csv, sys
+print(sum(int(row[sys.argv[2]] or 0) for row in csv.DictReader(open(sys.argv[1]))))' "$1" "$2"
+}
+
+# waits KIND: how many.
+waits() { /usr/bin/python3 -c 'import csv, sys
+print(sum(row["kind"] == sys.argv[1] for row in csv.DictReader(open("csv/waits.csv"))))' "$1"; }
+
+# counted NAME: what both devices counted is what their pairs did.
+counted() {
+	for column in rnr dropped resent suppressed; do
+		case $column in rnr) of=naks ;; *) of=$column ;; esac
+		equal "$1: $column of the results is that of the queue pairs" \
+			"$(sum csv/queue_pairs.csv $of)" "$(sum results.csv $column)"
+	done
+}
+
+job "" "pattern = sendrecv;sizes = 64K"
+run send
+equal "send: it was recorded" $status 0
+adopt send
+counted send
+check "send: somebody was not ready" test "$(waits rnr)" -gt 0
+check "send: somebody waited for memory of its own" test "$(waits memory)" -gt 0
+check "send: a wait is told in words" grep -q 'QP [0-9]* of vm[01]/[a-z]* waited .*: ' <("$FAULTLINE" report run.flt | tr '\n' ' ')
+equal "send: what was dropped before the NAK was sent again" "$(sum csv/waits.csv dropped)" "$(sum csv/waits.csv resent)"
+equal "send: no byte is wrong, no page touched that had gone" "$(sum results.csv mismatches) $(sum results.csv violations)" "0 0"
+
+job "" "pattern = stream;op = read;sizes = 64K"
+run read
+equal "read: it was recorded" $status 0
+adopt read
+counted read
+check "read: somebody waited for the target of a read" test "$(waits read)" -gt 0
+
+job "fault_limit = 1;prefault = page;clear_delay = 3ms" "pattern = stream;sizes = 256K" "rate = 400/s"
+run "one fault at once"
+equal "one fault at once: it was recorded" $status 0
+adopt "one fault at once"
+counted "one fault at once"
+check "one fault at once: others were not reported" test "$(sum csv/queue_pairs.csv suppressed)" -gt 0
+
+job "timeout = 5ms" "pattern = sendrecv;sizes = 16K" "rate = 50/s
+[inject wire]
+action = packet_loss
+probability = 1
+duration = 30s"
+run "with packet_loss"
+equal "with packet_loss: it was recorded" $status 0
+adopt "with packet_loss"
+counted "with packet_loss"
+check "with packet_loss: the wire lost some" test "$(sum csv/queue_pairs.csv lost_wire)" -gt 0
+check "with packet_loss: timeouts sent some again" test "$(waits timeout)" -gt 0
+
+# The first NAK is one too many.
+job "rnr_retries = 0" "pattern = sendrecv;sizes = 64K" "rate = 400/s"
+run "without a retry"
+adopt "without a retry"
+check "without a retry: queue pairs are in error" grep -q RNR_RETRY_EXC_ERR csv/queue_pairs.csv
+check "without a retry: that is said" grep -q 'went into error: RNR_RETRY_EXC_ERR' <("$FAULTLINE" report run.flt | tr '\n' ' ')
+
+# A probe that the machine does not have is missed.
+for probe in rnr_sent rnr_received packets_dropped packets_resent qp_rewound fault_suppressed qp_paused qp_resumed \
+	qp_error qp_state rdma_counter rdma_region rdma_advised; do
+	python3 "$root/tests/reference/delete_probe.py" "$INJECT" $probe "$scratch/mutant"
+	case $probe in
+	fault_suppressed) job "fault_limit = 1;prefault = page;clear_delay = 3ms" "pattern = stream;sizes = 256K" "rate = 400/s" ;;
+	qp_error) job "rnr_retries = 0" "pattern = sendrecv;sizes = 64K" "rate = 400/s" ;;
+	*) job "" "pattern = sendrecv;sizes = 64K;advise = both" ;;
+	esac
+	INJECT=$scratch/mutant run "without $probe"
+	check "without $probe in the machine: noticed" grep -q '^not ok' verdict
+done
+finish

@@ -45,7 +45,8 @@ equal "upgrades: the recorder ends with" "$record_status" 0
 # As many as there is room for, each another binary, and one more. Each stands still from when it was met until all are there.
 rm -f result.* out.*
 record_start --kind "$stages" || not_ok "a recorder" "$(cat record.err)"
-sed -i 's/^count = .*/count = 97/' machine.ini
+# Five seconds each: one that is met must not end before it is made to stand still.
+sed -i -e 's/^count = .*/count = 97/' -e 's/^rate = 60.*/rate = 20\/s/' machine.ini
 met() { [ "$(find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l)" -ge "$2" ]; }
 machines=()
 for i in $(seq $((bound + 1))); do

@@ -192,10 +192,14 @@ class Stall:
 def brute_force(frames):
     """From a flow's first lost byte until each that was lost since has been delivered. What had come before is missed by nobody."""
     missing, stalls, came = (collections.defaultdict(kind) for kind in (set, list, set))
-    rings = collections.defaultdict(list)
+    rings, arrivals = collections.defaultdict(list), collections.defaultdict(list)
     for frame in frames:
         rings[frame.queue].append(frame)
         frame.index = len(rings[frame.queue]) - 1
+        frame.before = len(arrivals[frame.queue])
+        # Held ones came long before: any number of them is released between a batch's coming and its log.
+        if not frame.waited:
+            arrivals[frame.queue].append(frame)
     for frame in frames:
         gone, of = missing[frame.flow], stalls[frame.flow]
         bytes_ = set(frame.sequence())
@@ -209,7 +213,7 @@ def brute_force(frames):
             if not gone:
                 ring = rings[frame.queue]
                 # Of the first batch nothing older is logged that it came after.
-                earliest = ring[frame.index - BATCH].time if frame.index >= BATCH else 0
+                earliest = arrivals[frame.queue][frame.before - BATCH].time if frame.before >= BATCH else 0
                 of.append(Stall(frame, earliest, ring[-1].time))
             gone |= bytes_
             of[-1].lost += 1

@@ -12,10 +12,12 @@
 #include "lib/base/fail.h"
 #include "lib/base/random.h"
 
-/* A ring's guest may be late by a second before its buffers run out. */
+/* One frame of SHARE is the honest ring's: its guest may be late by four seconds before its buffers run out. */
 #define DEPTH	  1024
-#define RATE	  2000
-#define FRAMES_ON 25 /* that the honest ring must get once the other one is stopped */
+#define RATE	  4000
+#define SHARE	  16
+#define FLOWS	  1021
+#define FRAMES_ON 7 /* that the honest ring must get once the other one is stopped */
 #define WAIT_NS	  (60 * NSEC_PER_SEC)
 
 /* What the guest does to its queue pair 0 once traffic is under way. */
@@ -156,6 +158,19 @@ static struct rings look(struct nic *nic)
 	return rings;
 }
 
+/* The device must have seen what the guest has posted: no tail goes backwards from 0. */
+static void wait_for_both(struct nic *nic)
+{
+	__u64 until = monotonic_ns() + WAIT_NS;
+	struct rings now = look(nic);
+
+	while ((!now.frames[0] || !now.frames[1]) && monotonic_ns() < until) {
+		sleep_until(monotonic_ns() + NSEC_PER_MSEC);
+		now = look(nic);
+	}
+	assert_true(now.frames[0] && now.frames[1]);
+}
+
 /* Over and over, while the honest driver of the same ring goes on posting, until it has been seen; then until
  * frames have come for both rings. */
 static struct rings break_rules(enum crime crime)
@@ -165,6 +180,7 @@ static struct rings break_rules(enum crime crime)
 	__u64 until = monotonic_ns() + WAIT_NS, enough;
 	struct rings now;
 
+	wait_for_both(nic);
 	do {
 		commit_crime(crime, &random);
 		sleep_until(monotonic_ns() + 300 * NSEC_PER_USEC);
@@ -179,14 +195,27 @@ static struct rings break_rules(enum crime crime)
 	return now;
 }
 
-/* Frames of 36 buffers. A second's buffers here, too. */
+/* Frames of 36 buffers: more than two seconds' ones. */
 static void plan_long_frames(void)
 {
-	nic_plan.traffic.rate = 100;
+	nic_plan.traffic.rate = 200;
 	nic_plan.traffic.sizes[2] = 9000;
 	nic_plan.nic->mtu = 9000;
 	nic_plan.nic->rx_buffer = 256;
 	nic_plan.tenant.memory = 16 * HUGE_BYTES;
+}
+
+static void start(struct machine **machine)
+{
+	struct steering *steering;
+
+	if (machine_create(machine, &nic_plan.machine) || machine_start(*machine))
+		fail_msg("%s", failure_text());
+	steering = &((struct nic_driver *)guest.instance)->nic->steering;
+	for (int i = 0; i < STEERING_ENTRIES; i++)
+		steering->queue[i] = i % SHARE == 1;
+	if (machine_begin(*machine))
+		fail_msg("%s", failure_text());
 }
 
 static struct frame_totals run(enum rx_policy_index policy, enum crime crime, struct rings *rings)
@@ -196,6 +225,7 @@ static struct frame_totals run(enum rx_policy_index policy, enum crime crime, st
 
 	nic_plan_begin(policy, 0);
 	nic_plan.traffic.rate = RATE;
+	nic_plan.traffic.flows = FLOWS;
 	nic_plan.traffic.duration_ns = 2 * WAIT_NS;
 	nic_plan.tenant.memory = 8 * HUGE_BYTES;
 	nic_plan.device.queue_depth = DEPTH;
@@ -203,9 +233,7 @@ static struct frame_totals run(enum rx_policy_index policy, enum crime crime, st
 	if (crime == SCATTERED)
 		plan_long_frames();
 	nic_plan.device.class = &guest.class;
-	if (machine_create(&machine, &nic_plan.machine) || machine_start(machine) ||
-	    machine_begin(machine))
-		fail_msg("%s", failure_text());
+	start(&machine);
 	*rings = break_rules(crime);
 	machine_stop(machine);
 	totals = *machine_frames(machine, 0);

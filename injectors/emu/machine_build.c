@@ -99,14 +99,13 @@ static int copy_config(struct machine *machine, const struct machine_config *con
 					     sizeof(*copy->workloads));
 	copy->traffics = machine_copy_array(config->traffics, config->traffic_count,
 					    sizeof(*copy->traffics));
-	copy->ranks =
-		machine_copy_array(config->ranks, config->ranks_count, sizeof(*copy->ranks));
+	copy->ranks = machine_copy_array(config->ranks, config->ranks_count, sizeof(*copy->ranks));
 	copy->kvstores = machine_copy_array(config->kvstores, config->kvstore_count,
 					    sizeof(*copy->kvstores));
 	machine->tenants = calloc(config->tenant_count, sizeof(*machine->tenants));
 	machine->devices = calloc(config->device_count, sizeof(*machine->devices));
-	if (!copy->tenants || !copy->devices || !copy->workloads || !copy->traffics || !copy->ranks ||
-	    !copy->kvstores || !machine->tenants || !machine->devices)
+	if (!copy->tenants || !copy->devices || !copy->workloads || !copy->traffics ||
+	    !copy->ranks || !copy->kvstores || !machine->tenants || !machine->devices)
 		return failed(-ENOMEM, "no memory for a machine of %u devices",
 			      config->device_count);
 	return 0;

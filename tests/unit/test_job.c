@@ -305,8 +305,8 @@ static void a_nic_has_one_source_of_frames(void **state)
 {
 	assert_refused(NIC,
 		       JOB_PATH ":1: tenant/net has a network in which nothing runs; accepted: "
-				"a [program NAME] with role=load for it, or wire=generator or "
-				"loop");
+				"a [program NAME] with role=load for it, a [kvstore NAME], or "
+				"wire=generator or loop");
 	assert_refused(NIC SERVER, "in which nothing runs");
 	assert_refused(MADE_UP,
 		       JOB_PATH ":1: tenant/net has no [traffic NAME]; accepted: one for it, "

@@ -280,6 +280,10 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 		{"violations", NULL, NULL, COLUMN_COUNT, 10, true,
 		 "broken invariants of the machine: a DMA to an absent page, a lookup "
 		 "ahead of its IOPT entry"},
+	[RESULT_CPU] = {"cpu", NULL, "ns", COLUMN_DURATION, 9, true,
+			"CPU time that the machine's process took while loads ran, all of its "
+			"threads together: devices, drivers, ranks, fault handlers; not that of "
+			"programs. What came of it depends less on neighbours than a time does"},
 	[RESULT_PID] = {"pid", NULL, NULL, COLUMN_COUNT, 8, true,
 			"process of this machine, as recordings name it"},
 };

@@ -173,6 +173,7 @@ int result_fill(struct result *result, const struct result_input *input)
 	v[RESULT_EVICT_PINNED] = (double)totals->pinned_skipped;
 	v[RESULT_PINNED] = (double)totals->pinned_most;
 	v[RESULT_FIRED] = (double)input->injected.fired;
+	v[RESULT_CPU] = (double)input->cpu_ns;
 	v[RESULT_PID] = getpid();
 	free(totals);
 	return 0;

@@ -248,8 +248,9 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 	[RESULT_RESENT] = {"resent", NULL, NULL, COLUMN_COUNT, 8, true, "packets sent again"},
 	[RESULT_WIRE_EFFICIENCY] =
 		{"wire_efficiency", NULL, NULL, COLUMN_REAL, 15, true,
-		 "bytes that landed once over all that was sent, headers and packets sent again "
-		 "included, 0 to 1"},
+		 "bytes that landed once over all that both ends sent, headers, acknowledgements "
+		 "and what was sent again included, 0 to 1; of NICs: payload that programs say was "
+		 "received (iperf3, stores), or frames that are made up and were delivered"},
 	[RESULT_SUPPRESSED] = {"suppressed", NULL, NULL, COLUMN_COUNT, 10, true,
 			       "faults that RDMA devices did not report: one of their kind was on "
 			       "its way"},

@@ -79,8 +79,6 @@ static void show_rdma(double *v, const struct rdma_sums *sums)
 	v[RESULT_RNR] = (double)sums->rnr;
 	v[RESULT_DROPPED] = (double)sums->dropped;
 	v[RESULT_RESENT] = (double)sums->resent;
-	if (sums->sent)
-		v[RESULT_WIRE_EFFICIENCY] = (double)sums->useful / (double)sums->sent;
 	v[RESULT_COMMANDS] = (double)sums->commands;
 	if (sums->commands)
 		v[RESULT_COMMAND_MEAN] = (double)sums->command_ns / (double)sums->commands;
@@ -90,7 +88,8 @@ static void show_rdma(double *v, const struct rdma_sums *sums)
 	v[RESULT_PAUSED] = (double)sums->paused_ns;
 }
 
-void result_fill_ranks(struct result *result, const struct result_input *input)
+void result_fill_ranks(struct result *result, const struct result_input *input,
+		       struct result_wires *wires)
 {
 	struct rdma_sums sums = {0};
 	bool any = false;
@@ -105,5 +104,7 @@ void result_fill_ranks(struct result *result, const struct result_input *input)
 	if (!any)
 		return;
 	show_rdma(result->values, &sums);
+	result_add(&wires->useful, (double)sums.useful);
+	result_add(&wires->sent, (double)sums.sent);
 	fill_ranks(result, input);
 }

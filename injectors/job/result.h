@@ -141,6 +141,7 @@ enum result_column {
 	RESULT_MISMATCHES,
 	RESULT_VIOLATIONS,
 	RESULT_CPU,
+	RESULT_GOODPUT_PER_CPU, /* of ranks */
 	RESULT_PID, /* of the machine: tells it in a recording of several */
 	RESULT_COLUMNS,
 };

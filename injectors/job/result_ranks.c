@@ -6,7 +6,7 @@
 #include "bpf/page.h"
 #include "injectors/job/result_private.h"
 
-static void sum_group(double *v, const struct ranks_result *ranks)
+static void sum_group(double *v, const struct ranks_result *ranks, __u64 cpu_ns)
 {
 	double seconds = (double)(ranks->end_ns - ranks->start_ns) / 1e9;
 
@@ -21,6 +21,8 @@ static void sum_group(double *v, const struct ranks_result *ranks)
 	v[RESULT_SECONDS] = fmax(v[RESULT_SECONDS], seconds);
 	result_add(&v[RESULT_OPERATIONS_PER_S], (double)ranks->operations / seconds);
 	result_add(&v[RESULT_GOODPUT], (double)ranks->bytes / seconds);
+	if (cpu_ns)
+		result_add(&v[RESULT_GOODPUT_PER_CPU], (double)ranks->bytes * 1e9 / (double)cpu_ns);
 }
 
 static void fill_ranks(struct result *result, const struct result_input *input)
@@ -36,7 +38,7 @@ static void fill_ranks(struct result *result, const struct result_input *input)
 			*ranks = (struct ranks_result){0};
 			histogram_init(&ranks->latency);
 			error = machine_ranks(input->machine, i, ranks);
-			sum_group(result->values, ranks);
+			sum_group(result->values, ranks, input->cpu_ns);
 			histogram_merge(latency, &ranks->latency);
 			if (*error && !*input->notes->unread)
 				snprintf(input->notes->failing, sizeof(input->notes->failing),

@@ -140,9 +140,10 @@ enum result_column {
 	RESULT_ERRORS,
 	RESULT_MISMATCHES,
 	RESULT_VIOLATIONS,
+	RESULT_MOVED, /* by ranks */
 	RESULT_CPU,
 	RESULT_GOODPUT_PER_CPU, /* of ranks */
-	RESULT_PID, /* of the machine: tells it in a recording of several */
+	RESULT_PID,		/* of the machine: tells it in a recording of several */
 	RESULT_COLUMNS,
 };
 

@@ -16,6 +16,7 @@ static void sum_group(double *v, const struct ranks_result *ranks, __u64 cpu_ns)
 	result_add(&v[RESULT_CACHE_HITS], (double)ranks->hits);
 	result_add(&v[RESULT_CACHE_MISSES], (double)ranks->misses);
 	result_add(&v[RESULT_COPIED], (double)ranks->copied);
+	result_add(&v[RESULT_MOVED], (double)ranks->bytes);
 	if (!(seconds > 0))
 		return;
 	v[RESULT_SECONDS] = fmax(v[RESULT_SECONDS], seconds);

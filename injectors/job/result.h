@@ -140,7 +140,7 @@ enum result_column {
 	RESULT_ERRORS,
 	RESULT_MISMATCHES,
 	RESULT_VIOLATIONS,
-	RESULT_MOVED, /* by ranks */
+	RESULT_MOVED, /* by ranks and programs */
 	RESULT_CPU,
 	RESULT_GOODPUT_PER_CPU, /* of ranks */
 	RESULT_PID,		/* of the machine: tells it in a recording of several */

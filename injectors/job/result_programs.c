@@ -61,6 +61,7 @@ int result_count_networks(struct result_input *input)
 static void add_load(double *v, const struct program_result *said)
 {
 	result_add(&v[RESULT_GOODPUT], said->goodput);
+	result_add(&v[RESULT_MOVED], said->bytes);
 	result_add(&v[RESULT_REQUESTS], said->requests);
 	result_add(&v[RESULT_REQUESTS_PER_S], said->requests_per_s);
 	v[RESULT_REQUEST_P99] = fmax(v[RESULT_REQUEST_P99], said->request_p99_ns);

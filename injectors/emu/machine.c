@@ -29,12 +29,23 @@ int machine_create(struct machine **machine, const struct machine_config *config
 	return 0;
 }
 
+static const void *peer_settings(struct machine *machine, struct device_config *device)
+{
+	__u32 peer;
+
+	if (!device->class->peer)
+		return NULL;
+	peer = *device->class->peer(&device->settings).index;
+	return machine->devices[peer].config.settings.bytes;
+}
+
 static int start_device(struct machine *machine, __u32 index)
 {
 	struct machine_device *device = &machine->devices[index];
 	struct device_setup setup = {
 		.channel = device->channel,
 		.settings = device->config.settings.bytes,
+		.peer_settings = peer_settings(machine, &device->config),
 		.directory = machine->config.directory,
 		.machine = machine,
 		.index = index,

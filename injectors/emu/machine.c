@@ -243,7 +243,7 @@ static void machine_add_device(struct machine_totals *totals, const struct machi
 	lookup_stats(device->lookup, &lookup);
 	port_stats(device->port, &port);
 	iommu_domain_stats(device->domain, &pages);
-	port_round_trips(device->port, &totals->round_trip);
+	totals->host_ns += port_round_trips(device->port, &totals->round_trip);
 	port_lookup_times(device->port, &totals->lookup_time);
 	totals->huge += pages.huge;
 	totals->splits += pages.splits;

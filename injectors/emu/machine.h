@@ -153,6 +153,7 @@ struct machine_totals {
 	struct histogram lookup_time; /* ns, of one DMA in LOOKUP_TIMED (port.h) */
 	struct histogram
 		round_trip; /* ns, detect (or held back) to resume of a group, as its port measured it */
+	__u64 host_ns;	    /* of all of them together: from the first request to the response */
 };
 void machine_totals(const struct machine *machine, struct machine_totals *totals);
 /* Of a device that has frames, else NULL. Valid after machine_stop(). */

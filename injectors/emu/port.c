@@ -204,11 +204,15 @@ void port_stats(struct port *port, struct port_stats *stats)
 	};
 }
 
-void port_round_trips(struct port *port, struct histogram *into)
+__u64 port_round_trips(struct port *port, struct histogram *into)
 {
+	__u64 host_ns;
+
 	pthread_mutex_lock(&port->lock);
 	histogram_merge(into, &port->round_trip);
+	host_ns = port->host_ns;
 	pthread_mutex_unlock(&port->lock);
+	return host_ns;
 }
 
 void port_lookup_times(struct port *port, struct histogram *into)

@@ -153,6 +153,7 @@ static struct port_request *group_answer(struct port_group *group, enum response
 	struct port_fault *fault = group->fault;
 
 	group->state = GROUP_ANSWERED;
+	group->answered_ns = monotonic_ns();
 	group->code = code;
 	if (--fault->unanswered)
 		return NULL;
@@ -209,7 +210,8 @@ static int port_raise_group(struct port *port, struct port_fault *fault, __u32 f
 		log_stage(TRUTH_HELD, fault->logged_held_ns, &request, fault, group);
 	request_detect(&request, group);
 	delay = inject_delay(port->config.injections, INJECT_DELIVERY, port->config.device);
-	request.deliver_ns = delay ? monotonic_ns() + delay : 0;
+	group->sent_ns = monotonic_ns();
+	request.deliver_ns = delay ? group->sent_ns + delay : 0;
 	for (__u32 i = 0; i < *count; i++) {
 		request.address = fault->pages[first + i];
 		request.fault = group->id + i;
@@ -337,10 +339,12 @@ void port_resume(struct port *port, const struct port_fault *fault)
 
 		FAULT_PROBE(resume, &probe);
 		pthread_mutex_lock(&port->lock);
-		if (group->automatic)
+		if (group->automatic) {
 			atomic_fetch_add(&port->automatic, 1);
-		else
+		} else {
 			histogram_add(&port->round_trip, now - group->detect_ns);
+			port->host_ns += group->answered_ns - group->sent_ns;
+		}
 		group_release(port, fault->groups[i]);
 		pthread_mutex_unlock(&port->lock);
 	}

@@ -45,6 +45,12 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 	[RESULT_ROUND_TRIP_P99] = {"round_trip_p99", "rtt99", "ns", COLUMN_DURATION, 9, false,
 				   NULL},
 	[RESULT_ROUND_TRIP_MAX] = {"round_trip_max", NULL, "ns", COLUMN_DURATION, 9, true, NULL},
+	[RESULT_HOST_MEAN] = {"host_mean", NULL, "ns", COLUMN_DURATION, 9, true,
+			      "of round_trip_mean the host's part: from a group's first request to "
+			      "its response"},
+	[RESULT_DEVICE_MEAN] = {"device_mean", NULL, "ns", COLUMN_DURATION, 9, true,
+				"and the device's: before its first request and after its "
+				"response"},
 	[RESULT_OVERFLOWS] = {"overflows", NULL, NULL, COLUMN_COUNT, 9, true,
 			      "page requests that a full queue dropped"},
 	[RESULT_OVERFLOW_EPOCHS] =

@@ -37,11 +37,14 @@ UNTOLD = {
     "mismatches": "data is not logged",
     "violations": "a broken invariant is no event",
 }
-# What NICs, programs and their networks give: nothing, in a job of workloads.
+# What NICs, RDMA devices, programs, stores and limits give: nothing, in a job of workloads.
 OF_NICS = """goodput_bytes_per_s min_goodput_bytes_per_s requests requests_per_s request_p99_ns frames delivered lost
 lost_fault lost_no_buffer lost_cache_full lost_backup_full lost_before_nic lost_wire lost_overlong held held_now
 frame_errors interrupts stalls max_stall_ns time_to_steady_ns retransmits timeouts spurious_timeouts probes fast
-lost_innocent""".split()
+lost_innocent memory_limited_bytes in_cgroup present_bytes present_most_bytes reclaimed room_waits instances
+instances_refused hits hit_rate worst_hit_rate hits_per_s worst_share transition_ns operations operations_per_s rnr
+dropped resent wire_efficiency suppressed paused_ns commands command_mean_ns registered mapped cache_hits
+cache_misses copied_bytes""".split()
 passed = failed = 0
 
 
@@ -102,6 +105,14 @@ class Truth:
         detected = {r["fault"]: r["time_ns"] for r in self.of("detect")}
         resumed = {r["fault"]: r["time_ns"] for r in self.of("resume")}
         return [resumed[g[0]] - detected[g[0]] for g in self.groups()
+                if g[0] in resumed and g[0] not in self.automatic]
+
+    def host_times(self):
+        """Of the same groups: from the first request to the response, which is to those that were served."""
+        sent = {r["fault"]: r["time_ns"] for r in self.of("request", "overflow")}
+        answered = {r["fault"]: r["time_ns"] for r in self.of("response")}
+        resumed = {r["fault"] for r in self.of("resume")}
+        return [next(answered[f] for f in g if f in answered) - sent[g[0]] for g in self.groups()
                 if g[0] in resumed and g[0] not in self.automatic]
 
     def invalidations(self):
@@ -235,6 +246,9 @@ def expected(truth, plan):
     columns["emq_max_ns"] = (posted[-1] if posted else None, 0.1, 10_000_000)
     columns.update((column, (None, 0, 0)) for column in OF_NICS)
     columns["round_trip_mean_ns"] = (sum(trips) / len(trips) if trips else None, 0.1, 50000)
+    host = truth.host_times()
+    columns["host_mean_ns"] = (sum(host) / len(host) if trips else None, 0.1, 50000)
+    columns["device_mean_ns"] = ((sum(trips) - sum(host)) / len(host) if trips else None, 0.1, 50000)
     columns["round_trip_max_ns"] = (trips[-1] if trips else None, 0.1, 10_000_000)
     return columns
 

@@ -243,7 +243,7 @@ static void machine_add_device(struct machine_totals *totals, const struct machi
 	lookup_stats(device->lookup, &lookup);
 	port_stats(device->port, &port);
 	iommu_domain_stats(device->domain, &pages);
-	totals->host_ns += port_round_trips(device->port, &totals->round_trip);
+	port_round_trips(device->port, &totals->round_trip, &totals->parts);
 	port_lookup_times(device->port, &totals->lookup_time);
 	totals->huge += pages.huge;
 	totals->splits += pages.splits;
@@ -300,7 +300,7 @@ static double tenant_round_trip(const struct machine *machine, const struct tena
 {
 	histogram_init(scratch);
 	for (__u32 i = 0; i < tenant->device_count; i++)
-		port_round_trips(machine->devices[tenant->devices[i]].port, scratch);
+		port_round_trips(machine->devices[tenant->devices[i]].port, scratch, NULL);
 	return scratch->count ? histogram_mean(scratch) : 0;
 }
 

@@ -328,9 +328,37 @@ static void group_release(struct port *port, __u16 index)
 		free_group(port, group);
 }
 
+/* Until then the device waits for the host. */
+static __u64 last_answer(const struct port *port, const struct port_fault *fault)
+{
+	__u64 last = 0;
+
+	for (__u32 i = 0; i < fault->raised; i++)
+		if (port->groups[fault->groups[i]].answered_ns > last)
+			last = port->groups[fault->groups[i]].answered_ns;
+	return last;
+}
+
+static void count_round_trip(struct port *port, const struct port_group *group, __u64 answered_ns,
+			     __u64 now)
+{
+	__u64 host_ns = answered_ns - group->sent_ns;
+	__u64 device_ns = now - group->detect_ns - host_ns;
+	struct round_trip_parts *parts = &port->parts;
+
+	histogram_add(&port->round_trip, now - group->detect_ns);
+	parts->host_ns += host_ns;
+	if (!parts->host_least_ns || host_ns < parts->host_least_ns)
+		parts->host_least_ns = host_ns;
+	if (!parts->device_least_ns || device_ns < parts->device_least_ns)
+		parts->device_least_ns = device_ns;
+}
+
 /* From ANSWERED on a group is its fault's alone. */
 void port_resume(struct port *port, const struct port_fault *fault)
 {
+	__u64 answered_ns = last_answer(port, fault);
+
 	log_resume(port, fault);
 	for (__u32 i = 0; i < fault->raised; i++) {
 		struct port_group *group = &port->groups[fault->groups[i]];
@@ -339,12 +367,10 @@ void port_resume(struct port *port, const struct port_fault *fault)
 
 		FAULT_PROBE(resume, &probe);
 		pthread_mutex_lock(&port->lock);
-		if (group->automatic) {
+		if (group->automatic)
 			atomic_fetch_add(&port->automatic, 1);
-		} else {
-			histogram_add(&port->round_trip, now - group->detect_ns);
-			port->host_ns += group->answered_ns - group->sent_ns;
-		}
+		else
+			count_round_trip(port, group, answered_ns, now);
 		group_release(port, fault->groups[i]);
 		pthread_mutex_unlock(&port->lock);
 	}

@@ -51,7 +51,7 @@ struct port {
 	__u32 outstanding; /* requests of groups whose index is in use */
 	__u64 enabled_ns;  /* page requests are disabled before */
 	struct histogram round_trip;
-	__u64 host_ns;		      /* of all in round_trip: from the first request to the response */
+	struct round_trip_parts parts;
 	struct histogram lookup_time; /* of every LOOKUP_TIMED-th of a queue */
 	bool stopping;
 	struct port_request_list open;	   /* by deadline */

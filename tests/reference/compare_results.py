@@ -107,13 +107,21 @@ class Truth:
         return [resumed[g[0]] - detected[g[0]] for g in self.groups()
                 if g[0] in resumed and g[0] not in self.automatic]
 
-    def host_times(self):
-        """Of the same groups: from the first request to the response, which is to those that were served."""
+    def parts(self):
+        """Host's and device's part of the same groups. The host's is from the first request to the last response of those
+        raised together, whose detection is one."""
         sent = {r["fault"]: r["time_ns"] for r in self.of("request", "overflow")}
         answered = {r["fault"]: r["time_ns"] for r in self.of("response")}
-        resumed = {r["fault"] for r in self.of("resume")}
-        return [next(answered[f] for f in g if f in answered) - sent[g[0]] for g in self.groups()
-                if g[0] in resumed and g[0] not in self.automatic]
+        detected = {r["fault"]: (r["device"], r["queue"], r["time_ns"]) for r in self.of("detect")}
+        resumed = {r["fault"]: r["time_ns"] for r in self.of("resume")}
+        last, parts = {}, []
+        for fault in answered:
+            last[detected[fault]] = max(last.get(detected[fault], 0), answered[fault])
+        for fault in (g[0] for g in self.groups()):
+            if fault in resumed and fault not in self.automatic:
+                host = last[detected[fault]] - sent[fault]
+                parts.append((host, resumed[fault] - detected[fault][2] - host))
+        return parts
 
     def invalidations(self):
         """How long each took on each device: a little more than the queue took for it."""
@@ -246,9 +254,9 @@ def expected(truth, plan):
     columns["emq_max_ns"] = (posted[-1] if posted else None, 0.1, 10_000_000)
     columns.update((column, (None, 0, 0)) for column in OF_NICS)
     columns["round_trip_mean_ns"] = (sum(trips) / len(trips) if trips else None, 0.1, 50000)
-    host = truth.host_times()
-    columns["host_mean_ns"] = (sum(host) / len(host) if trips else None, 0.1, 50000)
-    columns["device_mean_ns"] = ((sum(trips) - sum(host)) / len(host) if trips else None, 0.1, 50000)
+    for name, part in zip(("host", "device"), zip(*truth.parts()) if trips else ((), ())):
+        columns[f"{name}_mean_ns"] = (sum(part) / len(part) if part else None, 0.1, 50000)
+        columns[f"{name}_least_ns"] = (min(part, default=None), 0.1, 50000)
     columns["round_trip_max_ns"] = (trips[-1] if trips else None, 0.1, 10_000_000)
     return columns
 

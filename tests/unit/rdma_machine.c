@@ -16,8 +16,23 @@ struct rdma_plan rdma_plan;
 
 #define WAIT_NS (60 * NSEC_PER_SEC)
 
+/* That of the test that runs; one that failed has left it. */
+static struct machine *running;
+
+static void stop_what_was_left(void)
+{
+	if (!running)
+		return;
+	machine_stop(running);
+	machine_destroy(running);
+	running = NULL;
+	if (rdma_plan.truth)
+		(void)truth_close();
+}
+
 void rdma_plan_begin(void)
 {
+	stop_what_was_left();
 	memset(&rdma_plan, 0, sizeof(rdma_plan));
 	for (int i = 0; i < 2; i++) {
 		struct device_config *device = &rdma_plan.devices[i];
@@ -63,6 +78,7 @@ struct machine *rdma_plan_start(struct rdma_guest guests[2])
 		fail_msg("%s", failure_text());
 	if (machine_create(&machine, &rdma_plan.machine) || machine_start(machine))
 		fail_msg("%s", failure_text());
+	running = machine;
 	for (__u32 i = 0; i < 2; i++) {
 		const struct channel *channel = machine->devices[i].channel;
 
@@ -108,6 +124,7 @@ static void check_conservation(const struct rdma_totals totals[2])
 void rdma_plan_stop(struct machine *machine, struct rdma_totals totals[2],
 		    struct machine_totals *all)
 {
+	running = NULL;
 	machine_stop(machine);
 	for (__u32 i = 0; i < 2; i++)
 		totals[i] = *machine_rdma(machine, i);

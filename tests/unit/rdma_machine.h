@@ -51,6 +51,7 @@ struct guest_region {
 	bool pinned;
 };
 
+/* Stops the machine that a failed test has left, if there is one. */
 void rdma_plan_begin(void);
 /* 0 is the first tenant's, 1 the second's. */
 struct machine *rdma_plan_start(struct rdma_guest guests[2]);

@@ -229,11 +229,11 @@ static void a_full_completion_queue_is_an_error(void **state)
 	assert_int_equal(ends.totals[0].overflows, 0);
 	guest_post_send(&ends.pairs[0], &send);
 	do {
-		rdma_totals_now(ends.guests[0].device, &ends.totals[0]);
 		assert_int_equal(rdma_pair_query(ends.guests[0].device, ends.pairs[0].number,
 						 &pair_state, &peer),
 				 0);
 	} while (pair_state != VERBS_ERROR);
+	rdma_totals_now(ends.guests[0].device, &ends.totals[0]);
 	assert_int_equal(ends.totals[0].overflows, 1);
 	for (int i = 0; i < 64; i++)
 		expect(&ends.queues[0], VERBS_WRITE, VERBS_SUCCESS);

@@ -90,7 +90,8 @@ void rdma_totals_now(struct rdma *device, struct rdma_totals *totals)
 		account_totals(device, totals);
 }
 
-static void set_transport(struct rdma *device)
+/* Of an extension both ends must know, or the peer drops what it says and both wait for a timeout. */
+static void set_transport(struct rdma *device, const struct rdma_settings *peer)
 {
 	const struct rdma_settings *settings = device->settings;
 
@@ -100,7 +101,7 @@ static void set_transport(struct rdma *device)
 		.retries = (__u8)settings->retries,
 		.rnr_retries = (__u8)settings->rnr_retries,
 		.rnr_timer = (__u8)settings->rnr_timer,
-		.read_rnr = settings->read_rnr,
+		.read_rnr = settings->read_rnr && peer->read_rnr,
 		.policy = fault_policies[settings->fault],
 	};
 }
@@ -190,7 +191,7 @@ int rdma_start(void **model, struct port *port, const struct device_setup *setup
 	device->result = setup->rdma;
 	pthread_mutex_init(&device->callers, NULL);
 	pthread_mutex_init(&device->counting, NULL);
-	set_transport(device);
+	set_transport(device, setup->peer_settings);
 	error = rdma_create_parts(device, setup);
 	if (!error)
 		error = rdma_run(device);

@@ -87,9 +87,9 @@ static __u64 sum(const __u64 *counts, size_t count)
 	return all;
 }
 
-static void check_conservation(const struct rdma_totals totals[2])
+static void check_conservation(const struct rdma_totals totals[2], const struct machine_totals *all)
 {
-	__u64 sent = 0, arrived = 0, lost = 0;
+	__u64 sent = 0, arrived = 0, lost = 0, moved = 0;
 
 	for (int i = 0; i < 2; i++) {
 		const struct rdma_totals *own = &totals[i];
@@ -101,8 +101,11 @@ static void check_conservation(const struct rdma_totals totals[2])
 		sent += own->packets + own->duplicated;
 		arrived += own->arrived;
 		lost += sum(own->lost, RDMA_LOSSES);
+		moved += own->transport.sent_bytes + own->transport.useful_bytes;
 	}
 	assert_int_equal(sent, arrived + lost);
+	/* Each byte of a packet was read from memory; each that landed was written, once. */
+	assert_int_equal(all->io_bytes, moved);
 }
 
 void rdma_plan_stop(struct machine *machine, struct rdma_totals totals[2],
@@ -115,7 +118,7 @@ void rdma_plan_stop(struct machine *machine, struct rdma_totals totals[2],
 	machine_destroy(machine);
 	if (rdma_plan.truth)
 		assert_int_equal(truth_close(), 0);
-	check_conservation(totals);
+	check_conservation(totals, all);
 	assert_int_equal(all->violations, 0);
 }
 

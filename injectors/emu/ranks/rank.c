@@ -165,7 +165,8 @@ void *rank_run(void *argument)
 		err = rank_steps(rank);
 		rank->result.end_ns = monotonic_ns();
 	}
-	if (err && err != -ECANCELED) {
+	/* All that fails as they are stopped is because of that. */
+	if (err && !ranks_group_stopping(rank->group)) {
 		if (!rank->result.errors && err != -EIO)
 			rank->result.errors++;
 		ranks_group_fail(rank->group, failure_text());

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What DMA of packets' bytes has touched, for counters, access log and truth. An I/O is what one queue pair has read or
- * written in a round and lies together, from the round's begin to its end; or what a packet needed that was tried in
- * vain before, from the first try. What a packet touches before its last piece is IO_PART, as of all devices.
+ * What DMA of packets' bytes has touched, for counters, access log and truth. An I/O is what one queue pair reads, or
+ * writes, and lies together: a message, mostly. It ends where the next bytes lie elsewhere or none have come for a while.
+ * It took from the round of its first bytes, or from when these were first tried in vain, to the round of its last. A
+ * packet's pieces are ranges of one I/O: all but the last are IO_PART.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,83 +11,99 @@
 #include "injectors/emu/rdma/rdma_private.h"
 #include "injectors/emu/thread.h"
 
+#define QUIET_NS NSEC_PER_MSEC /* without bytes for so long, at least, it is over */
+
 int accesses_create(struct rdma *device)
 {
 	device->accesses = calloc(device->queues, sizeof(*device->accesses));
 	return device->accesses ? 0 : -ENOMEM;
 }
 
-static void report_queue(struct rdma *device, __u16 queue, __u64 now_ns)
+static void report_queue(struct rdma *device, __u16 queue)
 {
 	struct access_batch *batch = &device->accesses[queue];
 
-	for (__u32 i = 0; i < batch->count; i++)
-		batch->range[i].end_ns = now_ns;
 	port_ios_done(device->port, queue, batch->range, batch->count);
 	batch->count = 0;
 }
 
-/* The last range, if the next bytes lie behind it. */
-static struct io_range *range_before(struct access_batch *batch, const struct rdma_pair *pair,
-				     const struct io_range *next)
+static void report_all(struct rdma *device)
 {
-	struct io_range *last = batch->count ? &batch->range[batch->count - 1] : NULL;
-
-	return last && batch->pair == pair->number && last->flags == next->flags &&
-			       last->start_ns == next->start_ns &&
-			       last->address + last->length == next->address &&
-			       last->length + next->length <= HUGE_BYTES
-		       ? last
-		       : NULL;
+	for (; device->accessed; device->accessed &= device->accessed - 1)
+		report_queue(device, (__u16)__builtin_ctzll(device->accessed));
 }
 
-static void add_range(struct rdma_pair *pair, const struct io_range *range)
+static void close_access(const struct rdma_pair *pair, struct open_access *open, bool part)
 {
 	struct rdma *device = pair->device;
 	__u16 queue = (__u16)(pair->number % device->queues);
 	struct access_batch *batch = &device->accesses[queue];
-	struct io_range *before = range_before(batch, pair, range);
 
-	if (before) {
-		before->length += range->length;
-		before->code = range->code;
+	if (!open->range.length)
 		return;
-	}
+	open->range.code = (open->faulted ? IO_FAULTED : IO_OK) | (part ? IO_PART : 0);
 	if (batch->count == ACCESS_RANGES)
-		report_queue(device, queue, monotonic_ns());
-	batch->range[batch->count++] = *range;
-	batch->pair = pair->number;
+		report_queue(device, queue);
+	batch->range[batch->count++] = open->range;
 	device->accessed |= 1ull << queue;
+	open->range.length = 0;
+}
+
+static bool lies_behind(const struct io_range *open, const struct dma *next)
+{
+	return open->length && open->address + open->length == next->iova &&
+	       open->length + next->length <= HUGE_BYTES;
 }
 
 void accesses_add(struct rdma_pair *pair, enum rdma_side side, __u32 count)
 {
 	struct rdma *device = pair->device;
 	bool write = side == RDMA_INITIATOR_WRITES || side == RDMA_RESPONDER_WRITES;
+	struct open_access *open = &pair->accesses[write];
 	__u64 absent_ns = pair->absent_ns[side];
+	/* Behind the resume that it waited for, which may be of this round. */
+	__u64 now_ns = absent_ns ? monotonic_ns() : device->round_ns;
 
 	pair->absent_ns[side] = 0;
 	for (__u32 i = 0; i < count; i++) {
 		const struct dma *dma = &device->pieces[i];
-		const struct io_range range = {
-			.address = dma->iova,
-			.length = (__u32)dma->length,
-			.flags = write ? EVENT_WRITE : EVENT_READ,
-			.code = (absent_ns ? IO_FAULTED : IO_OK) | (i + 1 < count ? IO_PART : 0),
-			.start_ns = absent_ns ? absent_ns : device->round_ns,
-		};
 
-		add_range(pair, &range);
+		if (!lies_behind(&open->range, dma)) {
+			close_access(pair, open, i);
+			open->range.address = dma->iova;
+			open->range.flags = write ? EVENT_WRITE : EVENT_READ;
+			open->range.start_ns = absent_ns ? absent_ns : device->round_ns;
+			open->faulted = false;
+		}
+		open->range.length += (__u32)dma->length;
+		open->range.end_ns = now_ns;
+		open->faulted |= absent_ns != 0;
 	}
+}
+
+static void close_old(const struct rdma_pair *pair, struct open_access *open, __u64 now_ns)
+{
+	if (now_ns >= open->range.end_ns + QUIET_NS)
+		close_access(pair, open, false);
 }
 
 void accesses_report(struct rdma *device)
 {
-	__u64 now_ns;
+	__u64 now_ns = device->round_ns;
 
-	if (!device->accessed)
-		return;
-	now_ns = monotonic_ns();
-	for (; device->accessed; device->accessed &= device->accessed - 1)
-		report_queue(device, (__u16)__builtin_ctzll(device->accessed), now_ns);
+	if (now_ns - device->swept_ns >= QUIET_NS) {
+		device->swept_ns = now_ns;
+		for (__u32 i = 0; i < device->live_count; i++) {
+			close_old(device->live[i], &device->live[i]->accesses[false], now_ns);
+			close_old(device->live[i], &device->live[i]->accesses[true], now_ns);
+		}
+	}
+	report_all(device);
+}
+
+void accesses_end(struct rdma_pair *pair)
+{
+	close_access(pair, &pair->accesses[false], false);
+	close_access(pair, &pair->accesses[true], false);
+	report_all(pair->device);
 }

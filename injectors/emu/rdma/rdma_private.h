@@ -22,7 +22,7 @@
 #define PAIR_GENERATIONS 63 /* numbers have 16 bits, as observers have them, and are not 65535 */
 #define ENGINE_PACKETS	 64 /* taken, or sent, in one round */
 #define PAIR_PACKETS	 8  /* ... of one queue pair, before it is the next one's turn */
-#define ACCESS_RANGES	 32 /* that are reported at once */
+#define ACCESS_RANGES	 32 /* that are reported at once, of one queue of the port */
 
 /* Pinned guest memory as the device sees it: it stays where it is until it is unpinned. */
 struct pinned {
@@ -58,6 +58,18 @@ struct pair_ring {
 	__u64 given;   /* to the transport */
 };
 
+/* Bytes behind each other that a queue pair has read, or written, and that are not reported yet. */
+struct open_access {
+	struct io_range range; /* length 0: none */
+	bool faulted;
+};
+
+/* Ranges of one queue of the port that are reported with the next ones. */
+struct access_batch {
+	__u32 count;
+	struct io_range range[ACCESS_RANGES];
+};
+
 struct rdma_pair {
 	struct rdma *device;
 	struct queue_pair *transport;
@@ -72,15 +84,9 @@ struct rdma_pair {
 	struct verbs_send send[PAIR_FETCH];
 	struct verbs_receive receive[PAIR_FETCH];
 	struct pair_faults faults;
-	__u64 absent_ns
-		[RDMA_SIDES]; /* since when the next bytes are tried in vain; 0: they are not */
-};
-
-/* What DMA of a round has touched on behalf of one queue of the port, before it is reported. */
-struct access_batch {
-	__u32 pair; /* number of the last range's */
-	__u32 count;
-	struct io_range range[ACCESS_RANGES];
+	/* Since when the next bytes are tried in vain; 0: they are not. */
+	__u64 absent_ns[RDMA_SIDES];
+	struct open_access accesses[2]; /* read, written */
 };
 
 enum report_state {
@@ -158,6 +164,7 @@ struct rdma {
 	struct dma pieces[VERBS_SGE_MAX];
 	struct access_batch *accesses; /* one a queue of the port */
 	__u64 accessed;		       /* a bit for each that has something */
+	__u64 swept_ns;		       /* when open ranges were looked through */
 	__u64 round_ns;		       /* when this round has begun */
 	__u64 state_ns;		       /* when the pairs' state is told next */
 
@@ -212,8 +219,10 @@ int data_check(void *device, struct queue_pair *transport, const struct rdma_tra
 int accesses_create(struct rdma *device);
 /* The bytes of one packet were moved: the first `count` of device->pieces. */
 void accesses_add(struct rdma_pair *pair, enum rdma_side side, __u32 count);
-/* To counters, access log and truth. */
+/* What has come to an end, to counters, access log and truth. */
 void accesses_report(struct rdma *device);
+/* What is open of the pair comes to an end. */
+void accesses_end(struct rdma_pair *pair);
 
 /* faults.c */
 int fault_unit_create(struct rdma *device);

@@ -217,6 +217,16 @@ size_t queue_pairs_count(const struct queue_pairs *q)
 	return HASH_COUNT(q->accounts);
 }
 
+__u64 queue_pairs_naks(const struct queue_pairs *q)
+{
+	const struct pair_account *pair;
+	__u64 naks = 0;
+
+	for (pair = q->accounts; pair; pair = pair->hh.next)
+		naks += pair->totals.rnr_sent;
+	return naks;
+}
+
 __u64 queue_pairs_dropped(const struct queue_pairs *q)
 {
 	return q->dropped;

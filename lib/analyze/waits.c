@@ -11,7 +11,6 @@
 #include "lib/base/array.h"
 #include "lib/base/fail.h"
 
-
 struct wait_machine {
 	__u64 start_ns;
 	__u32 pid;

@@ -42,9 +42,9 @@ struct verbs_device {
 	struct guest_memory *memory;
 	struct verbs_command *commands;
 	struct verbs_backend *backend; /* of which the run's sentences are; NULL: there are none */
-	pthread_mutex_t lock; /* control's: of all but `pairs` */
-	pthread_cond_t freed; /* an entry of the command ring */
-	__u64 next;	      /* command */
+	pthread_mutex_t lock;	       /* control's: of all but `pairs` */
+	pthread_cond_t freed;	       /* an entry of the command ring */
+	__u64 next;		       /* command */
 	bool busy[VERBS_COMMANDS];
 	struct verbs_queue *queues;
 	struct verbs_control_stats stats[VERBS_COMMAND_KINDS];

@@ -216,6 +216,69 @@ for way in INT KILL timeout; do
 done
 limited=
 
+# One service, one reconstruction: a fault goes the same way whatever the device is.
+cat >models.ini <<'INI'
+[machine]
+timeout = 60s
+scheduler = affined
+premap = no
+[tenant vm]
+count = 4
+memory = 8M
+[device hca]
+tenant = vm0
+model = rdma
+peer = vm1/hcb
+[device hcb]
+tenant = vm1
+model = rdma
+peer = vm0/hca
+[device disk]
+tenant = vm2
+model = block
+file_bytes = 8M
+[device net]
+tenant = vm3
+model = nic
+wire = generator
+rx_policy = backup
+queue_depth = 64
+[ranks mpi]
+device = vm0/hca
+sizes = 64K
+duration = 1s
+[workload mix]
+device = vm2/disk
+rate = 500/s
+duration = 1s
+[traffic frames]
+device = vm3/net
+rate = 500/s
+duration = 1s
+[inject slow]
+action = delay
+delay = 20ms
+duration = 30s
+INI
+for stage in dispatch resolve respond; do
+	sed "/^delay = /a stage = $stage" models.ini >job.ini
+	run "$stage takes long"
+	equal "$stage takes long: it was recorded" $status 0
+	equal "$stage takes long: for most faults of each model, none of whose stages is missing or another's" \
+		"$(/usr/bin/python3 - $stage <<'PY'
+import csv, sys
+STAGES = "request delivery dispatch resolve map respond resume".split()
+rows = [row for row in csv.DictReader(open("csv/faults.csv")) if row["state"] == "complete"]
+for device in "vm0/hca", "vm1/hcb", "vm2/disk", "vm3/net":
+    own = [row for row in rows if row["device"] == device]
+    whole = [row for row in own if not row["merged"] and all(row[stage + "_ns"] for stage in STAGES)]
+    slow = [row for row in own if int(row[sys.argv[1] + "_ns"]) >= 20000000]
+    well = own and len(whole) == len(own) < 2 * len(slow)
+    print(device if well else (device, len(own), len(whole), len(slow)), end=" ")
+PY
+	)" "vm0/hca vm1/hcb vm2/disk vm3/net "
+done
+
 # The first NAK is one too many.
 job "rnr_retries = 0" "pattern = sendrecv;sizes = 64K" "rate = 400/s"
 run "without a retry"

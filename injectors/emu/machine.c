@@ -29,12 +29,23 @@ int machine_create(struct machine **machine, const struct machine_config *config
 	return 0;
 }
 
+static const void *peer_settings(struct machine *machine, struct device_config *device)
+{
+	__u32 peer;
+
+	if (!device->class->peer)
+		return NULL;
+	peer = *device->class->peer(&device->settings).index;
+	return machine->devices[peer].config.settings.bytes;
+}
+
 static int start_device(struct machine *machine, __u32 index)
 {
 	struct machine_device *device = &machine->devices[index];
 	struct device_setup setup = {
 		.channel = device->channel,
 		.settings = device->config.settings.bytes,
+		.peer_settings = peer_settings(machine, &device->config),
 		.directory = machine->config.directory,
 		.machine = machine,
 		.index = index,
@@ -232,7 +243,7 @@ static void machine_add_device(struct machine_totals *totals, const struct machi
 	lookup_stats(device->lookup, &lookup);
 	port_stats(device->port, &port);
 	iommu_domain_stats(device->domain, &pages);
-	port_round_trips(device->port, &totals->round_trip);
+	port_round_trips(device->port, &totals->round_trip, &totals->parts);
 	port_lookup_times(device->port, &totals->lookup_time);
 	totals->huge += pages.huge;
 	totals->splits += pages.splits;
@@ -289,7 +300,7 @@ static double tenant_round_trip(const struct machine *machine, const struct tena
 {
 	histogram_init(scratch);
 	for (__u32 i = 0; i < tenant->device_count; i++)
-		port_round_trips(machine->devices[tenant->devices[i]].port, scratch);
+		port_round_trips(machine->devices[tenant->devices[i]].port, scratch, NULL);
 	return scratch->count ? histogram_mean(scratch) : 0;
 }
 

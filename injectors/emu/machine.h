@@ -14,6 +14,7 @@
 #include "injectors/emu/device_class.h"
 #include "injectors/emu/frame_totals.h"
 #include "injectors/emu/rdma_totals.h"
+#include "injectors/emu/round_trip.h"
 #include "injectors/emu/ranks/ranks.h"
 #include "injectors/emu/kvstore.h"
 #include "injectors/emu/memory_limit.h"
@@ -153,6 +154,7 @@ struct machine_totals {
 	struct histogram lookup_time; /* ns, of one DMA in LOOKUP_TIMED (port.h) */
 	struct histogram
 		round_trip; /* ns, detect (or held back) to resume of a group, as its port measured it */
+	struct round_trip_parts parts;
 };
 void machine_totals(const struct machine *machine, struct machine_totals *totals);
 /* Of a device that has frames, else NULL. Valid after machine_stop(). */

@@ -204,10 +204,21 @@ void port_stats(struct port *port, struct port_stats *stats)
 	};
 }
 
-void port_round_trips(struct port *port, struct histogram *into)
+static __u64 shortest(__u64 one, __u64 other)
+{
+	return !one || (other && other < one) ? other : one;
+}
+
+void port_round_trips(struct port *port, struct histogram *into, struct round_trip_parts *parts)
 {
 	pthread_mutex_lock(&port->lock);
 	histogram_merge(into, &port->round_trip);
+	if (parts) {
+		parts->host_ns += port->parts.host_ns;
+		parts->host_least_ns = shortest(parts->host_least_ns, port->parts.host_least_ns);
+		parts->device_least_ns =
+			shortest(parts->device_least_ns, port->parts.device_least_ns);
+	}
 	pthread_mutex_unlock(&port->lock);
 }
 

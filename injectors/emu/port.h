@@ -20,6 +20,7 @@
 
 #include "injectors/emu/access_log.h"
 #include "injectors/emu/device.h"
+#include "injectors/emu/round_trip.h"
 #include "lib/analyze/histogram.h"
 
 struct port_config {
@@ -68,8 +69,8 @@ struct port_stats {
 	__u64 violations; /* DMA to an absent frame, or a response nobody waits for */
 };
 void port_stats(struct port *port, struct port_stats *stats);
-/* Adds this port's round trips, ns from detect to resume of a group that the host answered. */
-void port_round_trips(struct port *port, struct histogram *into);
+/* Adds this port's round trips, ns from detect to resume of a group that the host answered; parts may be NULL. */
+void port_round_trips(struct port *port, struct histogram *into, struct round_trip_parts *parts);
 /* Likewise the time that a DMA's lookup took, ns, of each queue's first and every LOOKUP_TIMED-th
  * DMA after it. */
 #define LOOKUP_TIMED 64

@@ -153,6 +153,7 @@ static struct port_request *group_answer(struct port_group *group, enum response
 	struct port_fault *fault = group->fault;
 
 	group->state = GROUP_ANSWERED;
+	group->answered_ns = monotonic_ns();
 	group->code = code;
 	if (--fault->unanswered)
 		return NULL;
@@ -209,7 +210,8 @@ static int port_raise_group(struct port *port, struct port_fault *fault, __u32 f
 		log_stage(TRUTH_HELD, fault->logged_held_ns, &request, fault, group);
 	request_detect(&request, group);
 	delay = inject_delay(port->config.injections, INJECT_DELIVERY, port->config.device);
-	request.deliver_ns = delay ? monotonic_ns() + delay : 0;
+	group->sent_ns = monotonic_ns();
+	request.deliver_ns = delay ? group->sent_ns + delay : 0;
 	for (__u32 i = 0; i < *count; i++) {
 		request.address = fault->pages[first + i];
 		request.fault = group->id + i;
@@ -326,9 +328,37 @@ static void group_release(struct port *port, __u16 index)
 		free_group(port, group);
 }
 
+/* Until then the device waits for the host. */
+static __u64 last_answer(const struct port *port, const struct port_fault *fault)
+{
+	__u64 last = 0;
+
+	for (__u32 i = 0; i < fault->raised; i++)
+		if (port->groups[fault->groups[i]].answered_ns > last)
+			last = port->groups[fault->groups[i]].answered_ns;
+	return last;
+}
+
+static void count_round_trip(struct port *port, const struct port_group *group, __u64 answered_ns,
+			     __u64 now)
+{
+	__u64 host_ns = answered_ns - group->sent_ns;
+	__u64 device_ns = now - group->detect_ns - host_ns;
+	struct round_trip_parts *parts = &port->parts;
+
+	histogram_add(&port->round_trip, now - group->detect_ns);
+	parts->host_ns += host_ns;
+	if (!parts->host_least_ns || host_ns < parts->host_least_ns)
+		parts->host_least_ns = host_ns;
+	if (!parts->device_least_ns || device_ns < parts->device_least_ns)
+		parts->device_least_ns = device_ns;
+}
+
 /* From ANSWERED on a group is its fault's alone. */
 void port_resume(struct port *port, const struct port_fault *fault)
 {
+	__u64 answered_ns = last_answer(port, fault);
+
 	log_resume(port, fault);
 	for (__u32 i = 0; i < fault->raised; i++) {
 		struct port_group *group = &port->groups[fault->groups[i]];
@@ -340,7 +370,7 @@ void port_resume(struct port *port, const struct port_fault *fault)
 		if (group->automatic)
 			atomic_fetch_add(&port->automatic, 1);
 		else
-			histogram_add(&port->round_trip, now - group->detect_ns);
+			count_round_trip(port, group, answered_ns, now);
 		group_release(port, fault->groups[i]);
 		pthread_mutex_unlock(&port->lock);
 	}

@@ -24,6 +24,7 @@ struct port_group {
 	struct port_fault *fault;
 	__u64 id; /* truth's of its first page; the others follow */
 	__u64 detect_ns, deadline_ns;
+	__u64 sent_ns, answered_ns;	      /* its first request, its response */
 	bool automatic;			      /* LAST was dropped, the IOMMU answered */
 	bool late;			      /* expired, and then its response came */
 	__u32 first, count;		      /* pages of fault->pages */
@@ -50,6 +51,7 @@ struct port {
 	__u32 outstanding; /* requests of groups whose index is in use */
 	__u64 enabled_ns;  /* page requests are disabled before */
 	struct histogram round_trip;
+	struct round_trip_parts parts;
 	struct histogram lookup_time; /* of every LOOKUP_TIMED-th of a queue */
 	bool stopping;
 	struct port_request_list open;	   /* by deadline */

@@ -45,6 +45,16 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 	[RESULT_ROUND_TRIP_P99] = {"round_trip_p99", "rtt99", "ns", COLUMN_DURATION, 9, false,
 				   NULL},
 	[RESULT_ROUND_TRIP_MAX] = {"round_trip_max", NULL, "ns", COLUMN_DURATION, 9, true, NULL},
+	[RESULT_HOST_MEAN] = {"host_mean", NULL, "ns", COLUMN_DURATION, 9, true,
+			      "of round_trip_mean the host's part: from a group's first request to "
+			      "the response to the last of those raised together"},
+	[RESULT_DEVICE_MEAN] = {"device_mean", NULL, "ns", COLUMN_DURATION, 9, true,
+				"and the device's: before that request and after that response"},
+	[RESULT_HOST_LEAST] = {"host_least", NULL, "ns", COLUMN_DURATION, 9, true,
+			       "the host's part of the group whose was shortest: what it is without "
+			       "the neighbours on this host"},
+	[RESULT_DEVICE_LEAST] = {"device_least", NULL, "ns", COLUMN_DURATION, 9, true,
+				 "likewise the device's"},
 	[RESULT_OVERFLOWS] = {"overflows", NULL, NULL, COLUMN_COUNT, 9, true,
 			      "page requests that a full queue dropped"},
 	[RESULT_OVERFLOW_EPOCHS] =

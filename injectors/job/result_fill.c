@@ -32,7 +32,8 @@ void result_fill_latency(struct result *result, const struct histogram *h)
 	v[RESULT_LATENCY_P9999] = result_percentile(h, 99.99);
 }
 
-static void fill_round_trip(struct result *result, const struct histogram *h)
+static void fill_round_trip(struct result *result, const struct histogram *h,
+			    const struct round_trip_parts *parts)
 {
 	double *v = result->values;
 
@@ -40,6 +41,10 @@ static void fill_round_trip(struct result *result, const struct histogram *h)
 	if (!h->count)
 		return;
 	v[RESULT_ROUND_TRIP_MEAN] = histogram_mean(h);
+	v[RESULT_HOST_MEAN] = (double)parts->host_ns / (double)h->count;
+	v[RESULT_DEVICE_MEAN] = v[RESULT_ROUND_TRIP_MEAN] - v[RESULT_HOST_MEAN];
+	v[RESULT_HOST_LEAST] = (double)parts->host_least_ns;
+	v[RESULT_DEVICE_LEAST] = (double)parts->device_least_ns;
 	v[RESULT_ROUND_TRIP_MAX] = (double)h->max;
 	v[RESULT_ROUND_TRIP_P50] = result_percentile(h, 50);
 	v[RESULT_ROUND_TRIP_P90] = result_percentile(h, 90);
@@ -139,7 +144,7 @@ int result_fill(struct result *result, const struct result_input *input)
 	if (!wires.unknown && wires.sent > 0)
 		v[RESULT_WIRE_EFFICIENCY] = wires.useful / wires.sent;
 	machine_totals(input->machine, totals);
-	fill_round_trip(result, &totals->round_trip);
+	fill_round_trip(result, &totals->round_trip, &totals->parts);
 	result_fill_limit(result, &totals->limit);
 	v[RESULT_FAULTS] = (double)totals->faults;
 	v[RESULT_GROUPS] = (double)totals->groups;

@@ -41,7 +41,7 @@ static void fill_ranks(struct result *result, const struct result_input *input)
 			error = machine_ranks(input->machine, i, ranks);
 			sum_group(result->values, ranks, input->cpu_ns);
 			histogram_merge(latency, &ranks->latency);
-			if (*error && !*input->notes->unread)
+			if (*error && !*input->notes->failing)
 				snprintf(input->notes->failing, sizeof(input->notes->failing),
 					 "[ranks %s], %s", input->config->ranks[i].name, error);
 		}

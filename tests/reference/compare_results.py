@@ -37,11 +37,14 @@ UNTOLD = {
     "mismatches": "data is not logged",
     "violations": "a broken invariant is no event",
 }
-# What NICs, programs and their networks give: nothing, in a job of workloads.
+# What NICs, RDMA devices, programs, stores and limits give: nothing, in a job of workloads.
 OF_NICS = """goodput_bytes_per_s min_goodput_bytes_per_s requests requests_per_s request_p99_ns frames delivered lost
 lost_fault lost_no_buffer lost_cache_full lost_backup_full lost_before_nic lost_wire lost_overlong held held_now
 frame_errors interrupts stalls max_stall_ns time_to_steady_ns retransmits timeouts spurious_timeouts probes fast
-lost_innocent""".split()
+lost_innocent memory_limited_bytes in_cgroup present_bytes present_most_bytes reclaimed room_waits instances
+instances_refused hits hit_rate worst_hit_rate hits_per_s worst_share transition_ns operations operations_per_s rnr
+dropped resent wire_efficiency suppressed paused_ns commands command_mean_ns registered mapped cache_hits
+cache_misses copied_bytes""".split()
 passed = failed = 0
 
 
@@ -103,6 +106,22 @@ class Truth:
         resumed = {r["fault"]: r["time_ns"] for r in self.of("resume")}
         return [resumed[g[0]] - detected[g[0]] for g in self.groups()
                 if g[0] in resumed and g[0] not in self.automatic]
+
+    def parts(self):
+        """Host's and device's part of the same groups. The host's is from the first request to the last response of those
+        raised together, whose detection is one."""
+        sent = {r["fault"]: r["time_ns"] for r in self.of("request", "overflow")}
+        answered = {r["fault"]: r["time_ns"] for r in self.of("response")}
+        detected = {r["fault"]: (r["device"], r["queue"], r["time_ns"]) for r in self.of("detect")}
+        resumed = {r["fault"]: r["time_ns"] for r in self.of("resume")}
+        last, parts = {}, []
+        for fault in answered:
+            last[detected[fault]] = max(last.get(detected[fault], 0), answered[fault])
+        for fault in (g[0] for g in self.groups()):
+            if fault in resumed and fault not in self.automatic:
+                host = last[detected[fault]] - sent[fault]
+                parts.append((host, resumed[fault] - detected[fault][2] - host))
+        return parts
 
     def invalidations(self):
         """How long each took on each device: a little more than the queue took for it."""
@@ -235,6 +254,9 @@ def expected(truth, plan):
     columns["emq_max_ns"] = (posted[-1] if posted else None, 0.1, 10_000_000)
     columns.update((column, (None, 0, 0)) for column in OF_NICS)
     columns["round_trip_mean_ns"] = (sum(trips) / len(trips) if trips else None, 0.1, 50000)
+    for name, part in zip(("host", "device"), zip(*truth.parts()) if trips else ((), ())):
+        columns[f"{name}_mean_ns"] = (sum(part) / len(part) if part else None, 0.1, 50000)
+        columns[f"{name}_least_ns"] = (min(part, default=None), 0.1, 50000)
     columns["round_trip_max_ns"] = (trips[-1] if trips else None, 0.1, 10_000_000)
     return columns
 

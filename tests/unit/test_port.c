@@ -463,7 +463,7 @@ static void round_trips_are_measured_without_a_truth_log(void **state)
 	for (__u64 page = 0; page < 13; page++)
 		assert_int_equal(dma_once(0, 0, page * PAGE_BYTES, 1, NULL), 0);
 	histogram_init(&trips);
-	port_round_trips(rig->devices[0].port, &trips);
+	port_round_trips(rig->devices[0].port, &trips, NULL);
 	assert_int_equal(trips.count, 13);
 	assert_true(trips.min >= 5 * NSEC_PER_MSEC);
 }
@@ -514,7 +514,7 @@ static void round_trips_begin_when_a_fault_is_held_back(void **state)
 			longest_ns = resumed->time_ns - records[i].time_ns;
 	}
 	histogram_init(&trips);
-	port_round_trips(rig->devices[0].port, &trips);
+	port_round_trips(rig->devices[0].port, &trips, NULL);
 	assert_int_equal(trips.count, page);
 	assert_true(trips.max >= longest_ns && longest_ns > 20 * NSEC_PER_MSEC);
 }

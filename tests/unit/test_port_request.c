@@ -233,10 +233,35 @@ static int ask_own(struct asked *asked, __u64 page, __u32 count, __u64 found_ns)
 	return raise_it(&asked->request);
 }
 
+/* By the truth log: of all groups, from the first request to the response to the last page. */
+static __u64 waited_for_the_last(struct asked *asked, __u64 last_fault)
+{
+	const struct truth_record *last = rig_truth_find(
+		TRUTH_RESPONSE, last_fault, (OWN_PAGES - 1) * PAGE_BYTES);
+	__u64 waited_ns = 0, fault, first = ~0ull;
+	__u16 group;
+
+	assert_non_null(last);
+	for (__u32 page = 0; page < OWN_PAGES; page++) {
+		const struct truth_record *request;
+
+		assert_int_equal(port_request_group(&asked->request, page, &group, &fault), 0);
+		if (group == first)
+			continue;
+		first = group;
+		request = rig_truth_find(TRUTH_REQUEST, fault, page * PAGE_BYTES);
+		assert_non_null(request);
+		waited_ns += last->time_ns - request->time_ns;
+	}
+	return waited_ns;
+}
+
 static void own_pages_are_raised_at_once_and_resume_when_they_are_told_to(void **state)
 {
 	struct asked asked = {0}, other = {0};
-	__u64 fault;
+	struct round_trip_parts parts = {0};
+	struct histogram trips;
+	__u64 fault, waited_ns;
 	__u16 group;
 
 	rig_build((struct rig_config){.memory = 4 * HUGE_BYTES, .queue_entries = 4096});
@@ -255,6 +280,7 @@ static void own_pages_are_raised_at_once_and_resume_when_they_are_told_to(void *
 	assert_int_equal(group, 0);
 	assert_int_equal(port_request_group(&asked.request, OWN_PAGES - 1, &group, &fault), 0);
 	assert_int_equal(group, 2);
+	waited_ns = waited_for_the_last(&asked, fault);
 	assert_non_null(rig_truth_find(TRUTH_DETECT, fault, (OWN_PAGES - 1) * PAGE_BYTES));
 	assert_int_equal(ask(&other, OWN_PAGES, 1), 0);
 	wait_told(&other);
@@ -264,6 +290,9 @@ static void own_pages_are_raised_at_once_and_resume_when_they_are_told_to(void *
 	port_request_resume(&asked.request);
 	assert_int_equal(rig_truth_count(TRUTH_RESUME), OWN_PAGES + 1);
 	assert_int_equal(trips_now(), 4);
+	histogram_init(&trips);
+	port_round_trips(rig->devices[0].port, &trips, &parts);
+	assert_true(parts.host_ns >= waited_ns);
 	assert_int_equal(next_index(OWN_PAGES + 1), 0);
 	assert_int_equal(asked.told, 1);
 	assert_int_equal(rig_violations(rig), 0);
@@ -273,6 +302,7 @@ static void what_was_held_back_says_since_when(void **state)
 {
 	const __u64 found_ns = monotonic_ns() - NSEC_PER_SEC;
 	const struct truth_record *detect, *held;
+	struct round_trip_parts parts = {0};
 	struct asked asked = {0};
 	struct histogram trips;
 
@@ -288,8 +318,14 @@ static void what_was_held_back_says_since_when(void **state)
 	assert_int_equal(detect->time_ns, found_ns);
 	assert_int_equal(held->time_ns, found_ns);
 	histogram_init(&trips);
-	port_round_trips(rig->devices[0].port, &trips);
+	port_round_trips(rig->devices[0].port, &trips, &parts);
 	assert_true(histogram_mean(&trips) >= NSEC_PER_SEC);
+	/* What it was held back for is the device's part. */
+	assert_int_equal(trips.count, 1);
+	assert_true(parts.device_least_ns >= NSEC_PER_SEC);
+	assert_true(parts.host_ns > 0);
+	assert_int_equal(parts.host_least_ns, parts.host_ns);
+	assert_int_equal(parts.host_ns + parts.device_least_ns, trips.max);
 }
 
 static void own_pages_that_are_given_up_are_abandoned_when_they_resume(void **state)
@@ -437,7 +473,7 @@ static void a_response_while_its_end_is_told_frees_the_index_afterwards(void **s
 	struct asked asked = {.then = hold_until_the_late_response};
 
 	rig_build((struct rig_config){.response_timeout_ns = 100 * NSEC_PER_MSEC});
-	rig_arm(rig, INJECT_RESPOND, 200 * NSEC_PER_MSEC, 1);
+	rig_arm(rig, INJECT_RESPOND, 900 * NSEC_PER_MSEC, 1);
 	assert_int_equal(ask(&asked, 3, 1), 0);
 	wait_told(&asked);
 	wait_told(&other);

@@ -3,6 +3,7 @@
 #include "tests/unit/rdma_two.h"
 
 #include <errno.h>
+#include <string.h>
 
 #define DONE(...) ((const int[]){__VA_ARGS__, -1})
 
@@ -230,6 +231,43 @@ static void read_rnr(void **state)
 	two_destroy(&two);
 }
 
+/* The responder is silent for as long as it was asked to, whatever else of the send queue goes on: no retry is taken. */
+static void read_rnr_is_no_timeout(void **state)
+{
+	struct transport_settings settings = two_settings("npf");
+	struct two two;
+
+	settings.read_rnr = true;
+	settings.rnr_timer = 20;
+	settings.retries = 0;
+	two_create(&two, &settings);
+	two_send(&two.a, VERBS_READ, 8192, 0, 2 * TWO_MTU, 0);
+	send_all(&two);
+	two.a.fault[RDMA_INITIATOR_WRITES] = -EAGAIN;
+	two_run(&two);
+	assert_int_equal(count(&two.b)->rnr_received, 1);
+	assert_int_equal(transport_deadline(two.a.pair), MS + 10240 * US);
+	two.a.fault[RDMA_INITIATOR_READS] = -EAGAIN;
+	two_send(&two.a, VERBS_WRITE, 0, 8192, 10, 0);
+	two_run(&two);
+	assert_int_equal(two_last(&two.a, TRANSPORT_PAUSED)->side, RDMA_INITIATOR_READS);
+	memset(two.a.fault, 0, sizeof(two.a.fault));
+	transport_memory(two.a.pair, RDMA_INITIATOR_READS, 0, 5 * US);
+	assert_int_equal(transport_deadline(two.a.pair), MS + 10245 * US);
+	two_run(&two);
+	two_wait(&two);
+	assert_int_equal(two.now_ns, 10240 * US);
+	two_run(&two);
+	two_done(&two.a, DONE(0, 0, 1, 0));
+	assert_int_equal(count(&two.a)->rewound, 0);
+	/* Its next silence is no longer than that of others. */
+	two_send(&two.a, VERBS_WRITE, 0, 8192, 10, 0);
+	send_all(&two);
+	assert_int_equal(transport_deadline(two.a.pair), two.now_ns + MS);
+	two_run(&two);
+	two_destroy(&two);
+}
+
 /* Without it none is heard. */
 static void read_rnr_is_not_known(void **state)
 {
@@ -344,6 +382,7 @@ int main(void)
 		cmocka_unit_test(no_receive),	   cmocka_unit_test(rnr_retries_end),
 		cmocka_unit_test(rnr_for_ever),	   cmocka_unit_test(initiator_writes),
 		cmocka_unit_test(read_rnr),	   cmocka_unit_test(read_rnr_is_not_known),
+		cmocka_unit_test(read_rnr_is_no_timeout),
 		cmocka_unit_test(responder_reads), cmocka_unit_test(drop),
 		cmocka_unit_test(memory_fails),
 	};

@@ -166,7 +166,7 @@ void *rank_run(void *argument)
 		rank->result.end_ns = monotonic_ns();
 	}
 	/* Of what is stopped, whoever goes first takes the others' queue pairs away. */
-	if (err && err != -ECANCELED && !ranks_group_stopping(rank->group)) {
+	if (err && !ranks_group_stopping(rank->group)) {
 		rank->result.errors++;
 		ranks_group_fail(rank->group, failure_text());
 	}

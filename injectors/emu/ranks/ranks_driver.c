@@ -185,6 +185,9 @@ static void ranks_stop(void *argument)
 		return;
 	driver->stopped = true;
 	ranks_group_stop(driver->group);
+	/* In the middle of a run every wait ends, also for a command: what is left its backend destroys. */
+	if (!ranks_over(driver))
+		verbs_shutdown(driver->memory.device);
 	for (__u32 i = 0; i < driver->created; i++)
 		if (driver->rank[i].running)
 			pthread_join(driver->rank[i].thread, NULL);

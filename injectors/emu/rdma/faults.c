@@ -88,6 +88,8 @@ static void fault_done(struct port_request *request, int error)
 	struct fault_unit *unit = &device->faults;
 
 	fault->error = error;
+	/* Not when the engine sees it, whose time is that of its round's begin. */
+	fault->due_ns = unit->resume_ns ? monotonic_ns() + unit->resume_ns : 0;
 	fault->next_answered = atomic_load(&unit->answered);
 	while (!atomic_compare_exchange_weak(&unit->answered, &fault->next_answered, fault))
 		;
@@ -311,15 +313,13 @@ static void fault_resume(struct rdma *device, struct rdma_fault *fault, bool rai
 	transport_memory(pair->transport, fault->side, fault_result(fault->error), now_ns);
 }
 
-static bool take_answered(struct rdma *device, __u64 now_ns)
+static bool take_answered(struct rdma *device)
 {
 	struct rdma_fault *fault = atomic_exchange(&device->faults.answered, NULL);
 	bool any = fault;
 
-	for (; fault; fault = fault->next_answered) {
+	for (; fault; fault = fault->next_answered)
 		fault->state = FAULT_ANSWERED;
-		fault->due_ns = now_ns + device->faults.resume_ns;
-	}
 	return any;
 }
 
@@ -353,7 +353,7 @@ bool faults_run(struct rdma *device, __u64 now_ns)
 
 	if (!unit->open_count)
 		return false;
-	any = take_answered(device, now_ns);
+	any = take_answered(device);
 	for (__u32 i = 0; i < unit->open_count;) {
 		struct rdma_fault *fault = &unit->faults[unit->open[i]];
 
@@ -413,7 +413,7 @@ void faults_end(struct rdma *device)
 {
 	struct fault_unit *unit = &device->faults;
 
-	take_answered(device, 0);
+	take_answered(device);
 	while (unit->open_count) {
 		struct rdma_fault *fault = &unit->faults[unit->open[0]];
 

@@ -90,7 +90,8 @@ void rdma_totals_now(struct rdma *device, struct rdma_totals *totals)
 		account_totals(device, totals);
 }
 
-static void set_transport(struct rdma *device)
+/* Of an extension both ends must know, or the peer drops what it says and both wait for a timeout. */
+static void set_transport(struct rdma *device, const struct rdma_settings *peer)
 {
 	const struct rdma_settings *settings = device->settings;
 
@@ -100,7 +101,7 @@ static void set_transport(struct rdma *device)
 		.retries = (__u8)settings->retries,
 		.rnr_retries = (__u8)settings->rnr_retries,
 		.rnr_timer = (__u8)settings->rnr_timer,
-		.read_rnr = settings->read_rnr,
+		.read_rnr = settings->read_rnr && peer->read_rnr,
 		.policy = fault_policies[settings->fault],
 	};
 }
@@ -118,8 +119,9 @@ static int rdma_create_parts(struct rdma *device, const struct device_setup *set
 	int error = region_table_create(&device->regions, VERBS_REGIONS_MAX);
 
 	if (!error)
-		error = fault_unit_create(device) ? failed(-ENOMEM, "no memory for page requests")
-						  : 0;
+		error = accesses_create(device) || fault_unit_create(device)
+				? failed(-ENOMEM, "no memory for page requests")
+				: 0;
 	if (!error)
 		error = observe_create(&device->observe, setup->index, device->pasid,
 				       device->settings->queue_pairs);
@@ -147,6 +149,7 @@ static void rdma_destroy(struct rdma *device)
 	rdma_link_close(device->link);
 	observe_destroy(device->observe);
 	fault_unit_destroy(device);
+	free(device->accesses);
 	region_table_destroy(device->regions);
 	pthread_mutex_destroy(&device->callers);
 	pthread_mutex_destroy(&device->counting);
@@ -190,7 +193,7 @@ int rdma_start(void **model, struct port *port, const struct device_setup *setup
 	device->result = setup->rdma;
 	pthread_mutex_init(&device->callers, NULL);
 	pthread_mutex_init(&device->counting, NULL);
-	set_transport(device);
+	set_transport(device, setup->peer_settings);
 	error = rdma_create_parts(device, setup);
 	if (!error)
 		error = rdma_run(device);

@@ -92,7 +92,7 @@ static const struct option_row rdma_rows[] = {
 		    "out"},
 	{"device", "read_rnr", OPTION_BOOL, SETTING(read_rnr), .otherwise = "no",
 	 .meaning = "the initiator of a read may answer its responses as not ready: NPF's wish, "
-		    "not InfiniBand's",
+		    "not InfiniBand's. Used if both ends have it",
 	 .needs = {{"fault", "npf"}}},
 	{"device", "fault_limit", OPTION_COUNT, SETTING(fault_limit), 1, 64, "4",
 	 .meaning = "page requests that a queue pair may have unanswered (NPF 4: 4), of each of "

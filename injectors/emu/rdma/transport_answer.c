@@ -204,6 +204,7 @@ static void response_taken(struct queue_pair *pair, struct send_entry *entry, __
 
 	pair->counters.useful_bytes += bytes;
 	requester->target_absent = requester->responses_lost = false;
+	requester->timer_extra_ns = 0;
 	requester->retries_left = pair->retries;
 	if (++entry->received == entry->end - entry->first) {
 		entry->asked = false;

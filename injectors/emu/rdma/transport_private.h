@@ -72,7 +72,8 @@ struct requester {
 	__u8 retries_left, rnr_left;
 	bool timer_on, broken; /* broken: an entry has failed, no new one begins */
 	__u64 timer_ns;	       /* when it was started */
-	__u64 timer_extra_ns;  /* the peer may be silent for so long beyond the timeout */
+	__u64 timer_extra_ns;  /* the peer may be silent for so long beyond the timeout, until a
+				* response is taken */
 	bool stopped;	       /* the send queue stands still */
 	__u64 stopped_ns;      /* ... since then */
 };

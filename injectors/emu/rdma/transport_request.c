@@ -114,7 +114,6 @@ static void start_timer(struct queue_pair *pair, __u64 now_ns)
 		return;
 	pair->requester.timer_on = true;
 	pair->requester.timer_ns = now_ns;
-	pair->requester.timer_extra_ns = 0;
 }
 
 void requester_timer_restart(struct queue_pair *pair, __u64 now_ns)

@@ -57,7 +57,7 @@ static inline __u64 trips_now(void)
 	struct histogram trips;
 
 	histogram_init(&trips);
-	port_round_trips(rig->devices[0].port, &trips);
+	port_round_trips(rig->devices[0].port, &trips, NULL);
 	return trips.count;
 }
 

@@ -166,7 +166,8 @@ __u64 port_fault_end_ns(const struct port *port, __u16 queue);
 struct device_setup {
 	struct channel *channel; /* outlives the device */
 	const void *settings;	 /* the model's own struct (device_class.h); outlives it too */
-	const void *peer_settings; /* those of the device at the other end of its link; NULL: it has no peer */
+	const void *
+		peer_settings; /* those of the device at the other end of its link; NULL: it has no peer */
 	const char *directory;	 /* for files of its own; NULL or "": $TMPDIR or /var/tmp */
 	struct machine *machine; /* for pins (pins.h) */
 	__u32 index;		 /* of the device in it */

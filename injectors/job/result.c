@@ -50,9 +50,10 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 			      "the response to the last of those raised together"},
 	[RESULT_DEVICE_MEAN] = {"device_mean", NULL, "ns", COLUMN_DURATION, 9, true,
 				"and the device's: before that request and after that response"},
-	[RESULT_HOST_LEAST] = {"host_least", NULL, "ns", COLUMN_DURATION, 9, true,
-			       "the host's part of the group whose was shortest: what it is without "
-			       "the neighbours on this host"},
+	[RESULT_HOST_LEAST] =
+		{"host_least", NULL, "ns", COLUMN_DURATION, 9, true,
+		 "the host's part of the group whose was shortest: what it is without "
+		 "the neighbours on this host"},
 	[RESULT_DEVICE_LEAST] = {"device_least", NULL, "ns", COLUMN_DURATION, 9, true,
 				 "likewise the device's"},
 	[RESULT_OVERFLOWS] = {"overflows", NULL, NULL, COLUMN_COUNT, 9, true,

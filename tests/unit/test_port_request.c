@@ -236,8 +236,8 @@ static int ask_own(struct asked *asked, __u64 page, __u32 count, __u64 found_ns)
 /* By the truth log: of all groups, from the first request to the response to the last page. */
 static __u64 waited_for_the_last(struct asked *asked, __u64 last_fault)
 {
-	const struct truth_record *last = rig_truth_find(
-		TRUTH_RESPONSE, last_fault, (OWN_PAGES - 1) * PAGE_BYTES);
+	const struct truth_record *last =
+		rig_truth_find(TRUTH_RESPONSE, last_fault, (OWN_PAGES - 1) * PAGE_BYTES);
 	__u64 waited_ns = 0, fault, first = ~0ull;
 	__u16 group;
 

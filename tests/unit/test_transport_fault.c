@@ -378,12 +378,17 @@ static void memory_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(initiator_reads), cmocka_unit_test(responder_writes),
-		cmocka_unit_test(no_receive),	   cmocka_unit_test(rnr_retries_end),
-		cmocka_unit_test(rnr_for_ever),	   cmocka_unit_test(initiator_writes),
-		cmocka_unit_test(read_rnr),	   cmocka_unit_test(read_rnr_is_not_known),
+		cmocka_unit_test(initiator_reads),
+		cmocka_unit_test(responder_writes),
+		cmocka_unit_test(no_receive),
+		cmocka_unit_test(rnr_retries_end),
+		cmocka_unit_test(rnr_for_ever),
+		cmocka_unit_test(initiator_writes),
+		cmocka_unit_test(read_rnr),
+		cmocka_unit_test(read_rnr_is_not_known),
 		cmocka_unit_test(read_rnr_is_no_timeout),
-		cmocka_unit_test(responder_reads), cmocka_unit_test(drop),
+		cmocka_unit_test(responder_reads),
+		cmocka_unit_test(drop),
 		cmocka_unit_test(memory_fails),
 	};
 

@@ -446,7 +446,10 @@ static int run_measure(char **argv)
 
 	for (int variant = 0; variant < VARIANTS; variant++)
 		if (!strcmp(argv[0], names[variant]))
-			error = measure((enum rdma_measure)variant, strtoull(argv[1], NULL, 10),
+			/* Whole groups: only the last of each tells of its end. */
+			error = measure((enum rdma_measure)variant,
+					(strtoull(argv[1], NULL, 10) + SIGNALED - 1) / SIGNALED *
+						SIGNALED,
 					&value);
 	if (!error)
 		printf("%.1f\n", value);

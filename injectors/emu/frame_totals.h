@@ -12,6 +12,7 @@
 struct frame_totals {
 	/* in = delivered + held + the sum of lost, but for what was lost before the NIC saw it */
 	__u64 in, delivered, delivered_bytes;
+	__u64 in_bytes; /* of all that came in, whatever became of it */
 	__u64 lost[LOSS_REASONS];
 	__u64 lost_innocent; /* of LOSS_CACHE_FULL: their ring had nothing in the cache */
 	__u64 held;	     /* still, as it stopped */

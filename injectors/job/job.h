@@ -17,7 +17,8 @@
 
 struct job_machine {
 	struct machine_config config;
-	__u64 timeout_ns; /* a point that takes longer has failed */
+	__u64 timeout_ns;	/* a point that takes longer has failed */
+	char tenants[JOB_NAME]; /* pattern over those that take part */
 	const char *where;
 };
 

@@ -57,6 +57,11 @@ static const struct option_row rows[] = {
 		 "host memory that all tenants have together, at least 2M: what does not fit goes to "
 		 "the pager's file or to swap, the least used first, and pins beyond are refused; "
 		 "premap has no effect then. 0: no limit"},
+	{"machine", "tenants", OPTION_TEXT, MACHINE(tenants), .otherwise = "*",
+	 .meaning =
+		 "those that take part: a [tenant]'s name or a pattern such as vm*. The others are "
+		 "checked and left out, with what is theirs: so that a sweep may set machines "
+		 "beside each other that have nothing in common"},
 	{"machine", "timeout", OPTION_TIME, MACHINE(timeout_ns), NSEC_PER_SEC, 24 * HOUR, "10m",
 	 .meaning = "a run that lasts longer is stopped and has failed"},
 };

@@ -46,6 +46,9 @@ int plan_no_device(const struct plan_builder *b, const char *where, const char *
 	char first[JOB_NAME * 2 + 2];
 	size_t count = 0;
 
+	/* There was one in the whole machine. */
+	if (b->part)
+		return 0;
 	for (__u32 i = 0; i < b->job->device_count && count < 256; i++)
 		names[count++] = b->job->devices[i].name;
 	near = nearest_word(pattern, names, count);
@@ -53,6 +56,16 @@ int plan_no_device(const struct plan_builder *b, const char *where, const char *
 		      where, pattern, b->plan->machine.device_count,
 		      plan_device_name(b, 0, first, sizeof(first)), near ? "; did you mean " : "",
 		      near ? near : "", near ? "?" : "");
+}
+
+static int no_tenant(const struct plan_builder *b, __u32 total)
+{
+	char first[JOB_NAME];
+
+	member_name(first, sizeof(first), b->job->tenants[0].name, b->job->tenants[0].count, 0);
+	return failed(-EBADMSG,
+		      "%s: tenants=%s of [machine] matches none of %u tenants (the first is %s)",
+		      b->job->machine.where, b->job->machine.tenants, total, first);
 }
 
 static int expand_tenants(struct plan_builder *b)
@@ -80,11 +93,14 @@ static int expand_tenants(struct plan_builder *b)
 			*config = tenant->config;
 			member_name(config->name, sizeof(config->name), tenant->name, tenant->count,
 				    k);
+			if (b->part &&
+			    !plan_fits(b->job->machine.tenants, tenant->name, config->name))
+				continue;
 			b->tenant_origins[machine->tenant_count++] =
 				(struct plan_origin){tenant->name, tenant->where};
 		}
 	}
-	return 0;
+	return machine->tenant_count ? 0 : no_tenant(b, total);
 }
 
 /* What is consented to and written is a file, not a link that may point elsewhere a moment later. */
@@ -137,7 +153,7 @@ static int expand_device(struct plan_builder *b, const struct job_device *device
 		if (plan_fits(device->tenant, b->tenant_origins[t].section,
 			      machine->tenants[t].name))
 			err = add_devices(b, device, t);
-	if (!err && machine->device_count == before)
+	if (!err && machine->device_count == before && !b->part)
 		err = failed(-EBADMSG, "%s: tenant=%s matches none of %u tenants (the first is %s)",
 			     device->where, device->tenant, machine->tenant_count,
 			     machine->tenants[0].name);
@@ -345,9 +361,9 @@ static void collect_cpus(struct plan *plan)
 	}
 }
 
-int plan_build(struct plan *plan, const struct job *job)
+static int build(struct plan *plan, const struct job *job, bool part)
 {
-	struct plan_builder b = {.plan = plan, .job = job};
+	struct plan_builder b = {.plan = plan, .job = job, .part = part};
 	int err;
 
 	*plan = (struct plan){.machine = job->machine.config,
@@ -388,6 +404,17 @@ int plan_build(struct plan *plan, const struct job *job)
 	if (err)
 		plan_free(plan);
 	return err;
+}
+
+/* The whole machine is checked in any case. */
+int plan_build(struct plan *plan, const struct job *job)
+{
+	int err = build(plan, job, false);
+
+	if (err || !strcmp(job->machine.tenants, "*"))
+		return err;
+	plan_free(plan);
+	return build(plan, job, true);
 }
 
 void plan_free(struct plan *plan)

@@ -124,7 +124,7 @@ int plan_program(struct plan_builder *b, const struct job_program *program)
 		else if (other == machine->device_count)
 			other = d;
 	}
-	if (err || b->plan->program_count > before)
+	if (err || b->plan->program_count > before || b->part)
 		return err;
 	return other < machine->device_count ? no_network(b, program, other)
 					     : plan_no_device(b, program->where, program->device);

@@ -14,6 +14,7 @@ struct plan_origin {
 struct plan_builder {
 	struct plan *plan;
 	const struct job *job;
+	bool part; /* tenants that machine.tenants does not name are left out: what fits none of the others is, too */
 	struct plan_origin *tenant_origins;
 	struct plan_origin *device_origins;
 	__u32 *tenant_devices; /* devices of each tenant */
@@ -25,7 +26,7 @@ struct plan_builder {
 #define PLAN_DEVICE_NAME (JOB_NAME * 2 + 2)
 const char *plan_device_name(const struct plan_builder *b, __u32 device, char *out, size_t size);
 bool plan_device_fits(const struct plan_builder *b, const char *pattern, __u32 device);
-/* The pattern fits none: -EBADMSG. */
+/* The pattern fits none: -EBADMSG, or 0 if that is because tenants were left out. */
 int plan_no_device(const struct plan_builder *b, const char *where, const char *pattern);
 
 /* What the model itself asks of the device and of who drives it. */

@@ -179,7 +179,7 @@ int plan_ranks(struct plan_builder *b, const struct job_ranks *ranks)
 		else if (other == machine->device_count)
 			other = d;
 	}
-	if (err || machine->ranks_count > before)
+	if (err || machine->ranks_count > before || b->part)
 		return err;
 	return other < machine->device_count ? takes_no_ranks(b, ranks, other)
 					     : plan_no_device(b, ranks->where, ranks->device);

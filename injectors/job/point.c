@@ -70,8 +70,9 @@ static int tell_error(const struct first_error *first)
 
 /* Injections and loads begin at one instant, as far as starting a program allows. */
 static int run_injected(const struct plan *plan, struct machine *machine, struct programs *programs,
-			struct schedule_totals *injected)
+			struct result_input *input)
 {
+	__u64 begin_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	struct first_error first = {0};
 	struct schedule *schedule;
 	int err = schedule_start(&schedule, plan, machine);
@@ -82,7 +83,8 @@ static int run_injected(const struct plan *plan, struct machine *machine, struct
 	keep_error(&first, err ? err : wait_for_loads(machine, plan, programs));
 	if (first.error)
 		programs_stop(programs);
-	keep_error(&first, schedule_stop(schedule, injected));
+	keep_error(&first, schedule_stop(schedule, &input->injected));
+	input->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_ns;
 	return tell_error(&first);
 }
 
@@ -101,7 +103,7 @@ static int run_machine(const struct plan *plan, struct machine *machine, struct 
 	err = programs_serve(programs, machine, &guardian_stop);
 	if (err == -EINTR)
 		err = guardian_stopped();
-	keep_error(&first, err ? err : run_injected(plan, machine, programs, &input.injected));
+	keep_error(&first, err ? err : run_injected(plan, machine, programs, &input));
 	programs_stop(programs);
 	if (!first.error)
 		keep_error(&first, result_count_networks(&input));

@@ -259,8 +259,9 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 	[RESULT_RESENT] = {"resent", NULL, NULL, COLUMN_COUNT, 8, true, "packets sent again"},
 	[RESULT_WIRE_EFFICIENCY] =
 		{"wire_efficiency", NULL, NULL, COLUMN_REAL, 15, true,
-		 "bytes that landed once over all that was sent, headers and packets sent again "
-		 "included, 0 to 1"},
+		 "bytes that landed once over all that both ends sent, headers, acknowledgements "
+		 "and what was sent again included, 0 to 1; of NICs: payload that programs say was "
+		 "received (iperf3, stores), or frames that are made up and were delivered"},
 	[RESULT_SUPPRESSED] = {"suppressed", NULL, NULL, COLUMN_COUNT, 10, true,
 			       "faults that RDMA devices did not report: one of their kind was on "
 			       "its way"},
@@ -291,6 +292,17 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 		{"violations", NULL, NULL, COLUMN_COUNT, 10, true,
 		 "broken invariants of the machine: a DMA to an absent page, a lookup "
 		 "ahead of its IOPT entry"},
+	[RESULT_MOVED] =
+		{"moved", NULL, "bytes", COLUMN_COUNT, 12, true,
+		 "bytes of ranks' messages that arrived, and payload that programs say was "
+		 "received (iperf3)"},
+	[RESULT_CPU] = {"cpu", NULL, "ns", COLUMN_DURATION, 9, true,
+			"CPU time that the machine's process took while loads ran, all of its "
+			"threads together: devices, drivers, ranks, fault handlers; not programs"},
+	[RESULT_GOODPUT_PER_CPU] =
+		{"goodput_per_cpu", NULL, "bytes_per_s", COLUMN_REAL, 15, true,
+		 "of ranks, `moved` per second of that CPU time: about the same beside neighbours, "
+		 "which goodput is not"},
 	[RESULT_PID] = {"pid", NULL, NULL, COLUMN_COUNT, 8, true,
 			"process of this machine, as recordings name it"},
 };

@@ -144,7 +144,10 @@ enum result_column {
 	RESULT_ERRORS,
 	RESULT_MISMATCHES,
 	RESULT_VIOLATIONS,
-	RESULT_PID, /* of the machine: tells it in a recording of several */
+	RESULT_MOVED, /* by ranks and programs */
+	RESULT_CPU,
+	RESULT_GOODPUT_PER_CPU, /* of ranks */
+	RESULT_PID,		/* of the machine: tells it in a recording of several */
 	RESULT_COLUMNS,
 };
 
@@ -168,6 +171,7 @@ struct result_input {
 	const struct machine_config *config;
 	const struct programs *programs; /* stopped */
 	struct schedule_totals injected;
+	__u64 cpu_ns; /* of this process, while loads and injections ran */
 	struct network_sums networks;
 	struct result_notes *notes; /* filled */
 };

@@ -130,16 +130,19 @@ static void fill_workloads(struct result *result, const struct result_input *inp
 int result_fill(struct result *result, const struct result_input *input)
 {
 	struct machine_totals *totals = malloc(sizeof(*totals));
+	struct result_wires wires = {NAN, NAN, false};
 	double *v = result->values;
 
 	result_clear(result);
 	if (!totals)
 		return failed(-ENOMEM, "no memory for the run's totals");
 	fill_workloads(result, input);
-	result_fill_frames(result, input);
-	result_fill_ranks(result, input);
-	result_fill_programs(result, input);
-	result_fill_kvstores(result, input);
+	result_fill_frames(result, input, &wires);
+	result_fill_ranks(result, input, &wires);
+	result_fill_programs(result, input, &wires);
+	result_fill_kvstores(result, input, &wires);
+	if (!wires.unknown && wires.sent > 0)
+		v[RESULT_WIRE_EFFICIENCY] = wires.useful / wires.sent;
 	machine_totals(input->machine, totals);
 	fill_round_trip(result, &totals->round_trip, &totals->parts);
 	result_fill_limit(result, &totals->limit);
@@ -178,6 +181,7 @@ int result_fill(struct result *result, const struct result_input *input)
 	v[RESULT_EVICT_PINNED] = (double)totals->pinned_skipped;
 	v[RESULT_PINNED] = (double)totals->pinned_most;
 	v[RESULT_FIRED] = (double)input->injected.fired;
+	v[RESULT_CPU] = (double)input->cpu_ns;
 	v[RESULT_PID] = getpid();
 	free(totals);
 	return 0;

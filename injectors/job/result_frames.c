@@ -61,7 +61,8 @@ static void fill_networks(double *v, const struct network_sums *networks)
 	v[RESULT_FAST] = (double)networks->fast;
 }
 
-void result_fill_frames(struct result *result, const struct result_input *input)
+void result_fill_frames(struct result *result, const struct result_input *input,
+			struct result_wires *wires)
 {
 	const struct machine_config *config = input->config;
 	double *v = result->values, steady = NAN;
@@ -74,10 +75,13 @@ void result_fill_frames(struct result *result, const struct result_input *input)
 		if (!frames)
 			continue;
 		add_device(v, frames);
+		result_add(&wires->sent, (double)(frames->in_bytes + frames->sent_bytes));
 		if (class->networked && class->networked(&config->devices[d].settings))
 			add_flows(v, frames);
-		else
+		else {
 			add_made_up(v, frames);
+			result_add(&wires->useful, (double)frames->delivered_bytes);
+		}
 		known &= frames->steady_ns > 0;
 		steady = fmax(steady, (double)frames->steady_ns);
 	}

@@ -69,7 +69,8 @@ static double rate_of(__u64 hits, __u64 gets)
 	return gets ? (double)hits / (double)gets : NAN;
 }
 
-void result_fill_kvstores(struct result *result, const struct result_input *input)
+void result_fill_kvstores(struct result *result, const struct result_input *input,
+			  struct result_wires *wires)
 {
 	double *v = result->values, seconds = 0, requests = 0, bytes = 0, hits = 0, gets = 0;
 	double worst = NAN, fewest = INFINITY, most = 0, errors = 0, damaged = 0, started = 0;
@@ -110,6 +111,7 @@ void result_fill_kvstores(struct result *result, const struct result_input *inpu
 	v[RESULT_ERRORS] += errors;
 	v[RESULT_MISMATCHES] += damaged;
 	result_add(&v[RESULT_REQUESTS], requests);
+	result_add(&wires->useful, bytes);
 	if (seconds <= 0)
 		return;
 	v[RESULT_SECONDS] = fmax(v[RESULT_SECONDS], seconds);

@@ -17,11 +17,21 @@ static inline void result_add(double *sum, double value)
 /* Percentiles that have samples enough. */
 void result_fill_latency(struct result *result, const struct histogram *latency);
 
+/* Bytes of a run on all of its wires: what landed once, and all that was sent. NAN: there is none. */
+struct result_wires {
+	double useful, sent;
+	bool unknown; /* a program does not tell what it received */
+};
+
 /* In this order, after the workloads': what programs say themselves counts. */
-void result_fill_frames(struct result *result, const struct result_input *input);
-void result_fill_ranks(struct result *result, const struct result_input *input);
-void result_fill_programs(struct result *result, const struct result_input *input);
-void result_fill_kvstores(struct result *result, const struct result_input *input);
+void result_fill_frames(struct result *result, const struct result_input *input,
+			struct result_wires *wires);
+void result_fill_ranks(struct result *result, const struct result_input *input,
+		       struct result_wires *wires);
+void result_fill_programs(struct result *result, const struct result_input *input,
+			  struct result_wires *wires);
+void result_fill_kvstores(struct result *result, const struct result_input *input,
+			  struct result_wires *wires);
 void result_fill_limit(struct result *result, const struct memory_limit_stats *limit);
 
 #endif

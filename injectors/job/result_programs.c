@@ -61,16 +61,17 @@ int result_count_networks(struct result_input *input)
 static void add_load(double *v, const struct program_result *said)
 {
 	result_add(&v[RESULT_GOODPUT], said->goodput);
+	result_add(&v[RESULT_MOVED], said->bytes);
 	result_add(&v[RESULT_REQUESTS], said->requests);
 	result_add(&v[RESULT_REQUESTS_PER_S], said->requests_per_s);
 	v[RESULT_REQUEST_P99] = fmax(v[RESULT_REQUEST_P99], said->request_p99_ns);
 }
 
-/* What cannot be read is not known, and told once. */
-static void read_load(double *v, const struct result_input *input, __u32 index,
-		      const struct plan_program *planned)
+/* What cannot be read is not known, and told once. Returns the payload that it has moved, NAN: not known. */
+static double read_load(double *v, const struct result_input *input, __u32 index,
+			const struct plan_program *planned)
 {
-	struct program_result said;
+	struct program_result said = {.bytes = NAN};
 	size_t size = 0;
 	char *text = programs_output(input->programs, index, &size);
 
@@ -80,18 +81,24 @@ static void read_load(double *v, const struct result_input *input, __u32 index,
 		snprintf(input->notes->unread, sizeof(input->notes->unread), "%s: %s",
 			 planned->config.name, failure_text());
 	free(text);
+	return said.bytes;
 }
 
-void result_fill_programs(struct result *result, const struct result_input *input)
+void result_fill_programs(struct result *result, const struct result_input *input,
+			  struct result_wires *wires)
 {
 	double *v = result->values;
 	struct load_outcome load;
 	__u32 index = 0;
+	double bytes;
 
 	while (input->programs && programs_outcome(input->programs, &index, &load)) {
 		v[RESULT_SECONDS] =
 			fmax(v[RESULT_SECONDS], (double)(load.end_ns - load.begin_ns) / 1e9);
-		if (load.planned->format != RESULT_NONE)
-			read_load(v, input, index, load.planned);
+		bytes = load.planned->format == RESULT_NONE
+				? NAN
+				: read_load(v, input, index, load.planned);
+		result_add(&wires->useful, bytes);
+		wires->unknown |= isnan(bytes);
 	}
 }

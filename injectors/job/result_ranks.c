@@ -6,7 +6,7 @@
 #include "bpf/page.h"
 #include "injectors/job/result_private.h"
 
-static void sum_group(double *v, const struct ranks_result *ranks)
+static void sum_group(double *v, const struct ranks_result *ranks, __u64 cpu_ns)
 {
 	double seconds = (double)(ranks->end_ns - ranks->start_ns) / 1e9;
 
@@ -16,11 +16,14 @@ static void sum_group(double *v, const struct ranks_result *ranks)
 	result_add(&v[RESULT_CACHE_HITS], (double)ranks->hits);
 	result_add(&v[RESULT_CACHE_MISSES], (double)ranks->misses);
 	result_add(&v[RESULT_COPIED], (double)ranks->copied);
+	result_add(&v[RESULT_MOVED], (double)ranks->bytes);
 	if (!(seconds > 0))
 		return;
 	v[RESULT_SECONDS] = fmax(v[RESULT_SECONDS], seconds);
 	result_add(&v[RESULT_OPERATIONS_PER_S], (double)ranks->operations / seconds);
 	result_add(&v[RESULT_GOODPUT], (double)ranks->bytes / seconds);
+	if (cpu_ns)
+		result_add(&v[RESULT_GOODPUT_PER_CPU], (double)ranks->bytes * 1e9 / (double)cpu_ns);
 }
 
 static void fill_ranks(struct result *result, const struct result_input *input)
@@ -36,9 +39,9 @@ static void fill_ranks(struct result *result, const struct result_input *input)
 			*ranks = (struct ranks_result){0};
 			histogram_init(&ranks->latency);
 			error = machine_ranks(input->machine, i, ranks);
-			sum_group(result->values, ranks);
+			sum_group(result->values, ranks, input->cpu_ns);
 			histogram_merge(latency, &ranks->latency);
-			if (*error && !*input->notes->unread)
+			if (*error && !*input->notes->failing)
 				snprintf(input->notes->failing, sizeof(input->notes->failing),
 					 "[ranks %s], %s", input->config->ranks[i].name, error);
 		}
@@ -79,8 +82,6 @@ static void show_rdma(double *v, const struct rdma_sums *sums)
 	v[RESULT_RNR] = (double)sums->rnr;
 	v[RESULT_DROPPED] = (double)sums->dropped;
 	v[RESULT_RESENT] = (double)sums->resent;
-	if (sums->sent)
-		v[RESULT_WIRE_EFFICIENCY] = (double)sums->useful / (double)sums->sent;
 	v[RESULT_COMMANDS] = (double)sums->commands;
 	if (sums->commands)
 		v[RESULT_COMMAND_MEAN] = (double)sums->command_ns / (double)sums->commands;
@@ -90,7 +91,8 @@ static void show_rdma(double *v, const struct rdma_sums *sums)
 	v[RESULT_PAUSED] = (double)sums->paused_ns;
 }
 
-void result_fill_ranks(struct result *result, const struct result_input *input)
+void result_fill_ranks(struct result *result, const struct result_input *input,
+		       struct result_wires *wires)
 {
 	struct rdma_sums sums = {0};
 	bool any = false;
@@ -105,5 +107,7 @@ void result_fill_ranks(struct result *result, const struct result_input *input)
 	if (!any)
 		return;
 	show_rdma(result->values, &sums);
+	result_add(&wires->useful, (double)sums.useful);
+	result_add(&wires->sent, (double)sums.sent);
 	fill_ranks(result, input);
 }

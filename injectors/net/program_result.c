@@ -59,6 +59,7 @@ static int take_iperf3(const json_t *root, struct program_result *result)
 			-EIO,
 			"result=iperf3: no end.sum_received.bits_per_second; " IPERF3_ACCEPTED);
 	result->goodput = bits / BITS_PER_BYTE;
+	result->bytes = json_amount(json_object_get(end, "sum_received"), "bytes");
 	result->retransmits = json_amount(json_object_get(end, "sum_sent"), "retransmits");
 	return 0;
 }
@@ -251,7 +252,8 @@ static bool result_is_sound(const struct program_result *result)
 {
 	return amount_is_sound(result->goodput) && amount_is_sound(result->requests) &&
 	       amount_is_sound(result->requests_per_s) && amount_is_sound(result->request_p50_ns) &&
-	       amount_is_sound(result->request_p99_ns) && amount_is_sound(result->retransmits);
+	       amount_is_sound(result->request_p99_ns) && amount_is_sound(result->retransmits) &&
+	       amount_is_sound(result->bytes);
 }
 
 int program_result_parse(enum result_format format, const char *text, size_t size,
@@ -264,7 +266,7 @@ int program_result_parse(enum result_format format, const char *text, size_t siz
 		[RESULT_REDIS] = parse_redis,
 		[RESULT_SOCKPERF] = parse_sockperf,
 	};
-	struct program_result found = {NAN, NAN, NAN, NAN, NAN, NAN};
+	struct program_result found = {NAN, NAN, NAN, NAN, NAN, NAN, NAN};
 	int err = parsers[format] ? parsers[format](text, size, &found) : 0;
 
 	if (!err && !result_is_sound(&found))
@@ -272,6 +274,6 @@ int program_result_parse(enum result_format format, const char *text, size_t siz
 			-EIO,
 			"result=%s: a number below 0 or without end; accepted: all that it prints",
 			result_formats[format]);
-	*result = err ? (struct program_result){NAN, NAN, NAN, NAN, NAN, NAN} : found;
+	*result = err ? (struct program_result){NAN, NAN, NAN, NAN, NAN, NAN, NAN} : found;
 	return err;
 }

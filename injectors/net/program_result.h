@@ -23,6 +23,7 @@ struct program_result {
 	double requests_per_s;
 	double request_p50_ns, request_p99_ns; /* round trips; of several tests the worst one's */
 	double retransmits;		       /* segments */
+	double bytes;			       /* of payload that were received */
 };
 
 /*

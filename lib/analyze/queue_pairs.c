@@ -61,12 +61,11 @@ static bool pair_told_before(const struct queue_pairs *q, const struct pair_acco
 			     struct pair_told *before)
 {
 	const struct device_info *info = session_device(q->session, pair->key.device);
-	const struct host_info *host = session_host(q->session);
 
 	*before = pair->last;
 	if (pair->last.time_ns)
 		return true;
-	if (!info || !host || !host->start_ns || info->pid_start_ns <= host->start_ns)
+	if (!info || !session_began_within(q->session, info))
 		return false;
 	before->time_ns = info->first_ns;
 	return true;
@@ -216,6 +215,16 @@ const struct pair_totals *queue_pair_totals(const struct queue_pairs *q, __u32 d
 size_t queue_pairs_count(const struct queue_pairs *q)
 {
 	return HASH_COUNT(q->accounts);
+}
+
+__u64 queue_pairs_naks(const struct queue_pairs *q)
+{
+	const struct pair_account *pair;
+	__u64 naks = 0;
+
+	for (pair = q->accounts; pair; pair = pair->hh.next)
+		naks += pair->totals.rnr_sent;
+	return naks;
 }
 
 __u64 queue_pairs_dropped(const struct queue_pairs *q)

@@ -34,6 +34,8 @@ void queue_pairs_destroy(struct queue_pairs *pairs);
 const struct pair_totals *queue_pair_totals(const struct queue_pairs *pairs, __u32 device,
 					    __u32 pair);
 size_t queue_pairs_count(const struct queue_pairs *pairs);
+/* RNR NAKs that all of them have sent, as their counters say. */
+__u64 queue_pairs_naks(const struct queue_pairs *pairs);
 /* Pairs that found no room. */
 __u64 queue_pairs_dropped(const struct queue_pairs *pairs);
 /* By device and number. */

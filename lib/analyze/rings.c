@@ -192,12 +192,11 @@ static bool told_before(const struct rings *r, const struct ring_account *ring,
 			struct ring_told *before)
 {
 	const struct device_info *info = session_device(r->session, ring->key.device);
-	const struct host_info *host = session_host(r->session);
 
 	*before = ring->last;
 	if (ring->last.time_ns)
 		return true;
-	if (!info || !host || !host->start_ns || info->pid_start_ns <= host->start_ns)
+	if (!info || !session_began_within(r->session, info))
 		return false;
 	before->time_ns = info->first_ns;
 	return true;

@@ -323,6 +323,12 @@ const struct device_info *session_device(const struct session *s, __u32 handle)
 	return slot && slot->handle ? slot : NULL;
 }
 
+bool session_began_within(const struct session *s, const struct device_info *info)
+{
+	return s->has_host && s->host.start_ns &&
+	       info->pid_start_ns + PID_START_TICK_NS > s->host.start_ns;
+}
+
 __u32 session_device_next(const struct session *s, __u32 handle)
 {
 	__u32 word = ++handle / 64;

@@ -38,6 +38,9 @@ const struct kept_info *session_kept(const struct session *session);
 
 /* NULL if the dictionary does not have it. */
 const struct device_info *session_device(const struct session *session, __u32 handle);
+/* Whether its process may have begun while it was recorded: a start is known to a clock tick, downwards. Then what
+ * the device counts began with nothing. */
+bool session_began_within(const struct session *session, const struct device_info *info);
 /*
  * The next device behind this handle that was told, or that events or counts name; SESSION_DEVICES behind the
  * last. Begun with 0 (DEVICE_NONE), it takes steps by how many there are, not by how high they are numbered.

@@ -87,6 +87,8 @@ static const struct option_section sections[] = {
 	{"workload", .meaning = "", .named = true},
 	{"traffic", .meaning = "", .named = true},
 	{"program", .meaning = "", .named = true},
+	{"kvstore", .meaning = "", .named = true},
+	{"ranks", .meaning = "", .named = true},
 	{"inject", .meaning = "", .named = true},
 	{"sweep", .meaning = ""},
 	{"expect", .meaning = ""},

@@ -11,8 +11,6 @@
 #include "lib/base/array.h"
 #include "lib/base/fail.h"
 
-#define START_TICK_NS 10000000ull /* the kernel tells when a process began to a tick */
-
 struct wait_machine {
 	__u64 start_ns;
 	__u32 pid;
@@ -38,7 +36,7 @@ static bool is_same_machine(const struct wait_machine *machine, const struct dev
 {
 	__u64 a = machine->start_ns, b = info->pid_start_ns;
 
-	return machine->pid == info->pid && (a > b ? a - b : b - a) < START_TICK_NS / 2;
+	return machine->pid == info->pid && (a > b ? a - b : b - a) < PID_START_TICK_NS / 2;
 }
 
 /* 0: there is no room. */

@@ -47,6 +47,9 @@ struct clock_anchor {
 };
 
 /* A dictionary entry; everything is as it was when the device was first seen. */
+#define PID_START_TICK_NS \
+	10000000ull /* the kernel tells when a process began to a tick, downwards */
+
 struct device_info {
 	__u32 handle;	       /* nonzero, dense from 1, unique within one capture */
 	__u32 kind;	       /* enum device_kind */

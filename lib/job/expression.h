@@ -10,8 +10,8 @@
  * for a dimension's first and last value; a dimension that is not named stands for each of its
  * values, so the column is then a list. Arithmetic and comparison work element by element (a single
  * number fits any list) and a comparison holds if it does for each element. The name of a dimension
- * is a column too, of its numbers. Functions: min max mean sum (list to number), increasing
- * decreasing (a truth), correlation(X, Y), abs. Units: 5ms, 4K, 10%.
+ * is a column too, of its numbers. Functions: min max mean median sum (list to number),
+ * increasing decreasing (a truth), correlation(X, Y), abs. Units: 5ms, 4K, 10%.
  */
 #ifndef FAULTLINE_JOB_EXPRESSION_H
 #define FAULTLINE_JOB_EXPRESSION_H

@@ -111,8 +111,8 @@ struct value value_combine(struct evaluation *e, const char *at, char operation,
 
 unsigned int value_function(const char *name)
 {
-	static const char *const one[] = {"min",	"max",	      "mean", "sum",
-					  "increasing", "decreasing", "abs"};
+	static const char *const one[] = {"min", "max",	       "mean",	     "median",
+					  "sum", "increasing", "decreasing", "abs"};
 
 	for (size_t i = 0; i < sizeof(one) / sizeof(one[0]); i++)
 		if (!strcmp(one[i], name))
@@ -133,6 +133,23 @@ static double expression_reduce(const char *name, struct value list)
 			result += list.numbers[i];
 	}
 	return strcmp(name, "mean") ? result : result / (double)list.count;
+}
+
+static int number_order(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Of an even number the mean of the two in the middle. The list is the caller's own and gets sorted. */
+static double expression_median(struct value list)
+{
+	size_t half = list.count / 2;
+
+	qsort(list.numbers, list.count, sizeof(*list.numbers), number_order);
+	return list.count % 2 ? list.numbers[half]
+			      : (list.numbers[half - 1] + list.numbers[half]) / 2;
 }
 
 /* Each element strictly beyond the one before it. */
@@ -181,6 +198,8 @@ struct value value_call(struct evaluation *e, const char *at, const char *name,
 		out.truth = true;
 		return out;
 	}
+	if (!strcmp(name, "median"))
+		return value_number(e, expression_median(list));
 	if (strcmp(name, "correlation") != 0)
 		return value_number(e, expression_reduce(name, list));
 	if (list.count != arguments[1].count || list.count < 3)

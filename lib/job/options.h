@@ -100,7 +100,7 @@ const struct option_row *option_row_of(const struct option_table *table,
 bool option_need_holds(const struct option_need *need, const char *value);
 
 /* "action=evict", "iotlb_entries above 0" */
-#define OPTION_NEED_TEXT 128
+#define OPTION_NEED_TEXT 256
 const char *option_need_text(const struct option_need *need, char text[OPTION_NEED_TEXT]);
 
 /* What a row accepts, in words, in `text` or a constant. */

@@ -218,6 +218,25 @@ broken npf-ring-size "a_backup_ring_stalls_nobody a_backup_ring_does_not a_backu
 broken npf-ring-size "cold_is_cold each_cold_buffer_costs_a_frame and_more_timeouts dropping_grows_with_the_ring" \
 	--set cold.enabled=no
 broken npf-ring-size nothing_broken "+$refused" --set sweep.size="net.queue_depth: 16" --set refused.times=1
+# What is said of paging on demand is read from what copies, of copying from what is pinned.
+broken npf-beff "demand_is_as_pinned copying_has_a_part only_copying_copies" \
+	's/(memory=copy)/(memory=pin)/g; s/(memory=demand)/(memory=copy)/g' --set sweep.again="machine.seed: 1, 2"
+broken npf-beff "nothing_faults nothing_broken" "+$wiped
+$refused" --set sweep.again="machine.seed: 1"
+broken npf-imb "copying_is_behind the_more_so_the_larger_the_message it_copies_each_byte_twice allreduce_does_not_care" \
+	's/memory=copy, \(pattern=sendrecv\)/memory=demand, \1/g
+	s/memory=demand, pattern=allreduce, size=[a-z]*/memory=demand, pattern=sendrecv, size=last/g' --set sweep.again="machine.seed: 1"
+broken npf-imb "demand_is_near_the_cache each_pattern_is" 's/> 0.75/< 0.75/' --set sweep.again="machine.seed: 1"
+broken npf-imb each_buffer_is_registered_once --set mpi.cache_bytes=4M --set sweep.again="machine.seed: 1"
+broken npf-imb "demand_is_warm nothing_broken" "+$wiped
+$refused" --set sweep.again="machine.seed: 1"
+broken npf-what-if-ib "rnr_is_above_dropping rnr_is_above_a_timeout rnr_says_so_and_dropping_does_not
+	a_backup_ring_loses_nothing" 's/policy=rnr/policy=timeout/g; s/lost_fault(policy=backup/lost_fault(policy=drop/'
+broken npf-what-if-ib "rnr_wastes_more_than_a_backup_ring longer_faults_waste_more" 's/takes=last/takes=first/g'
+broken npf-what-if-ib "evicted_pages_fault a_dropping_ring_loses" --set sweep.rate="cold.rate: 0" \
+	--set sweep.takes="slow.delay: 5ms" --set messages.duration=300ms
+broken npf-what-if-ib "kinds_are_what_they_are_called rnr_never_gives_up nothing_broken" "+$refused" --set sweep.kind="cold.kind: major" \
+	--set rnr-sender.rnr_retries=2 --set sweep.takes="slow.delay: 50ms"
 # Faults that are over at once cost no timeout.
 broken npf-what-if "backup_is_above_dropping far_above_if_there_are_many dropping_does_not_care_for_the_kind
 	each_fault_of_a_dropping_ring_is_a_timeout none_of_a_backup_ring_is a_backup_ring_loses_nothing" \

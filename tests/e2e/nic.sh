@@ -122,6 +122,16 @@ PY
 		top.csv csv/nic.csv rate_per_s least_bytes_per_s
 }
 
+# worth SENT: the results' wire_efficiency is what iperf3 says was received over these bytes.
+worth() {
+	/usr/bin/python3 - "$1" <<'PY'
+import csv, sys
+row, = csv.DictReader(open("results.csv"))
+sent, efficiency, moved = int(sys.argv[1]), float(row["wire_efficiency"]), int(row["moved_bytes"])
+assert moved > 0 and round(efficiency * sent) == moved, (efficiency, sent, moved)
+PY
+}
+
 for policy in pin drop cache backup ooo; do
 	job $policy 13 "$delays"
 	run $policy
@@ -133,6 +143,8 @@ for policy in pin drop cache backup ooo; do
 		$(($(sum results.csv frames) + $(sum results.csv lost_before_nic))) \
 		$(($(sum results.csv delivered) + $(sum results.csv lost) + $(sum results.csv held_now)))
 	equal "$policy: lost frames are those of the results" "$(sum csv/drops.csv lost)" "$(sum results.csv lost)"
+	check "$policy: the wire's worth is the payload over the bytes of frames both ways, lost ones too" worth \
+		"$(($(sum csv/nic.csv transferred_bytes) + $(sum csv/nic.csv lost_size_bytes)))"
 	case $policy in
 	drop)
 		check "$policy: frames were lost" test "$(sum results.csv lost_fault)" -gt 0

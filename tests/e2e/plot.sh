@@ -52,7 +52,37 @@ done
 check "the sweep is drawn" "$plot" sweep.csv rate iops_per_s sweep.png
 check "sweep.png is a plot" is_plot sweep.png
 
-# A campaign's own plot: the command that each job names draws its columns, and what is in them is a line each.
+# own_csv JOB X Y [LINES]: results of which its plot can be drawn, if those of the job have these columns.
+own_csv() {
+	python3 - "$@" <<'PY'
+import csv, re, sys
+job, *words = sys.argv[1:]
+with open("sweep.csv") as file:
+    there = set(next(csv.reader(file)))
+with open(job) as file:
+    there |= set(re.findall(r"^(\w+) *=", file.read().partition("\n[sweep]\n")[2].partition("\n[")[0], re.M))
+columns = [column for word in words for column in word.split(",")]
+assert set(columns) <= there, f"{set(columns) - there}: no column of its results"
+out = csv.writer(sys.stdout)
+out.writerow(["point", *columns])
+for row in range(4):
+    out.writerow([row, row % 2 + 1, row + 3, *("ab"[row // 2] for _ in columns[2:])])
+PY
+}
+# A campaign's own plots: the commands that each job names are of columns that it has, and draw them.
+for job in "$root"/injectors/jobs/{npf,vpri,pause,rdma}*.ini; do
+	name=$(basename "$job" .ini)
+	count=0
+	while read -ra columns; do
+		picture=$name-$((++count)).png
+		check "$name names columns that it has" own_csv "$job" "${columns[@]}"
+		own_csv "$job" "${columns[@]}" >own.csv
+		check "$name names a plot that is drawn" "$plot" own.csv "${columns[@]}" "$picture"
+		check "$picture is a plot" is_plot "$picture"
+	done < <(sed -n 's|^; Plot: dashboards/plot.sh [^ ]* \(.*\) [^ ]*\.png.*|\1|p' "$job")
+	check "$name names a plot" test $count -gt 0
+done
+# What falls into one place, lines and words, of results of NICs.
 cat >nic.csv <<'CSV'
 policy,again,window,duration_s,requests_per_s,goodput_bytes_per_s,round_trip_mean_ns,timeouts,lost,lost_fault,kind,rate,size,nics,scheduler,tcp,latency,load,burst,iops_per_s,takes,min_goodput_bytes_per_s
 baseline,,,9,,,,,,,,,,,,,,,,,,
@@ -60,13 +90,6 @@ pin,1,iperf3 -w 32K -t 2,1,1,1,1,1,1,1,5ms,1/s,16,1,serial,classic,5ms,ping,5,1,
 pin,2,iperf3 -w 32K -t 2,3,1,1,1,1,1,1,5ms,2/s,64,4,serial,classic,30ms,ping,30,1,50ms,1
 ooo,1,iperf3 -w 256K -t 2,2,1,1,1,1,1,1,50ms,1/s,16,1,affined,modern,5ms,throughput,5,1,5ms,1
 CSV
-for job in "$root"/injectors/jobs/{npf,vpri,pause}*.ini; do
-	name=$(basename "$job" .ini)
-	mapfile -t words < <(sed -n 's|^; Plot: dashboards/plot.sh ||p' "$job" | tr ' ' '\n')
-	words[0]=nic.csv words[-1]=$name.png
-	check "$name names a plot that is drawn" "$plot" "${words[@]}"
-	check "$name.png is a plot" is_plot "$name.png"
-done
 # drawn_of WORD...: what gnuplot is given for them, its data and the texts.
 drawn_of() {
 	mkdir -p fake

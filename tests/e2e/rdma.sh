@@ -4,12 +4,15 @@
 # against the truth log and against both devices' counters; and that a probe which is deleted is missed.
 . "$(dirname "$0")/lib.sh"
 
+limited= # a line of the machine's
+cold='what = random;pages = 1'
 # job DEVICE_KEYS RANKS_KEYS INJECTIONS: into job.ini; keys of both devices and of the ranks, separated by ';'.
 job() {
 	local keys=${1//;/$'\n'}
 	cat >job.ini <<INI
 [machine]
 timeout = 60s
+$limited
 [tenant vm0]
 memory = 16M
 [tenant vm1]
@@ -33,8 +36,7 @@ duration = 1s
 ${2//;/$'\n'}
 [inject cold]
 action = evict
-what = random
-pages = 1
+${cold//;/$'\n'}
 duration = 20s
 ${3:-rate = 200/s}
 INI
@@ -81,6 +83,12 @@ counted() {
 	done
 }
 
+# whole NAME: what arrived is what was sent, from pages that were there.
+whole() {
+	equal "$1: no byte is wrong, no page touched that had gone, no error" \
+		"$(for column in mismatches violations errors; do sum results.csv $column; done | tr '\n' ' ')" "0 0 0 "
+}
+
 job "" "pattern = sendrecv;sizes = 64K"
 run send
 equal "send: it was recorded" $status 0
@@ -117,6 +125,159 @@ adopt "with packet_loss"
 counted "with packet_loss"
 check "with packet_loss: the wire lost some" test "$(sum csv/queue_pairs.csv lost_wire)" -gt 0
 check "with packet_loss: timeouts sent some again" test "$(waits timeout)" -gt 0
+
+# Copies of packets, evictions and ranks that look at each byte.
+job "" "pattern = bcast;op = write;sizes = 16K" "rate = 100/s
+[inject wire]
+action = packet_duplicate
+probability = 2
+duration = 30s"
+run "with packet_duplicate"
+equal "with packet_duplicate: it was recorded" $status 0
+adopt "with packet_duplicate"
+counted "with packet_duplicate"
+check "with packet_duplicate: copies were dropped" test "$(sum csv/queue_pairs.csv dropped_duplicate)" -gt 0
+equal "with packet_duplicate: nothing was lost" "$(sum csv/queue_pairs.csv lost_wire)" 0
+whole "with packet_duplicate"
+
+# A wire that loses nothing but NAKs: those that were heard and those that were lost are those that were sent.
+cold='what = ring;side = rx'
+job "" "pattern = sendrecv;sizes = 64K" "rate = 50/s
+[inject wire]
+action = nack_lost
+times = 3
+duration = 30s"
+run "with nack_lost"
+equal "with nack_lost: it was recorded" $status 0
+adopt "with nack_lost"
+counted "with nack_lost"
+equal "with nack_lost: three were" "$(sum csv/queue_pairs.csv lost_wire)" 3
+equal "with nack_lost: NAKs that were sent were heard or lost" "$(sum csv/queue_pairs.csv naks)" \
+	$(($(sum csv/queue_pairs.csv naks_heard) + $(sum csv/queue_pairs.csv lost_wire)))
+check "with nack_lost: a timeout sent them again" test "$(sum csv/queue_pairs.csv resent_timeout)" -gt 0
+whole "with nack_lost"
+
+# Of alltoall's ranks some share a device: loopback, too. NPF's wish: who reads says that it is not ready, and nothing has to be asked for again.
+job "read_rnr = yes" "pattern = alltoall;op = read;sizes = 64K" "rate = 50/s"
+run "read_rnr"
+equal "read_rnr: it was recorded" $status 0
+adopt "read_rnr"
+counted "read_rnr"
+check "read_rnr: queue pairs of one device talked" test "$(wc -l <csv/queue_pairs.csv)" -eq 25
+check "read_rnr: responders were told" test "$(sum csv/queue_pairs.csv naks)" -gt 0
+equal "read_rnr: nobody waited for the target of a read in another way" "$(waits read)" 0
+equal "read_rnr: what was dropped before was sent again" \
+	"$(sum csv/queue_pairs.csv dropped_response)" "$(sum csv/queue_pairs.csv resent_read)"
+whole "read_rnr"
+
+cold='what = random;pages = 1'
+job "fault = drop" "pattern = alltoall;op = write;sizes = 16K" "rate = 50/s"
+run "fault=drop"
+equal "fault=drop: it was recorded" $status 0
+adopt "fault=drop"
+counted "fault=drop"
+equal "fault=drop: nobody was told" "$(sum csv/queue_pairs.csv naks)" 0
+check "fault=drop: packets were dropped for a page" test "$(sum csv/queue_pairs.csv dropped_fault)" -gt 0
+check "fault=drop: timeouts sent them again" test "$(waits timeout)" -gt 0
+whole "fault=drop"
+
+# More buffers than memory: what does not fit goes to storage, and comes back.
+limited="memory_limit = 6M"
+job "" "pattern = sendrecv;sizes = 64K;off_cache = yes;working_set = 2M;buffer_bytes = 2M" "rate = 50/s"
+run "memory_limit"
+equal "memory_limit: it was recorded" $status 0
+adopt "memory_limit"
+counted "memory_limit"
+check "memory_limit: pages went and came back" test "$(sum results.csv major)" -gt 0
+check "memory_limit: no more was present than the limit and a little" \
+	test "$(sum results.csv present_most_bytes)" -le $((7 << 20))
+whole "memory_limit"
+"$INJECT" run job.ini --set mpi.memory=pin >out 2>err
+equal "memory_limit: ranks that cannot pin what they need end the run" $? 1
+check "memory_limit: with both numbers" \
+	grep -q 'tenant vm1 would pin 4096 KiB, and [0-9]* KiB are left of what memory_limit=6144 KiB' err
+
+# Stopped in the middle.
+gone() { ! pgrep -f "$PWD/job.ini" >/dev/null && [ -z "$(ls -A "$FAULTLINE_RUN_DIR")" ]; }
+groups() { find /sys/fs/cgroup -maxdepth 3 -name 'faultline-*' 2>/dev/null | sort; }
+groups_before=$(groups)
+for way in INT KILL timeout; do
+	"$INJECT" run "$PWD/job.ini" --set mpi.duration=600s --set mpi.memory=cache --set mpi.cache_bytes=1M \
+		--set "machine.timeout=$([ $way = timeout ] && echo 1s || echo 700s)" >/dev/null 2>err &
+	guardian=$!
+	wait_for 20 sh -c "ls $FAULTLINE_RUN_DIR/*.machine >/dev/null 2>&1"
+	sleep 0.2
+	[ $way = timeout ] || kill -$way $guardian
+	wait $guardian 2>/dev/null
+	equal "$way: exit code" $? $(case $way in INT) echo 7 ;; KILL) echo 137 ;; *) echo 1 ;; esac)
+	wait_for 10 gone
+	equal "$way: no process is left, nor a file" $? 0
+	equal "$way: nor a cgroup" "$(groups)" "$groups_before"
+done
+limited=
+
+# One service, one reconstruction: a fault goes the same way whatever the device is.
+cat >models.ini <<'INI'
+[machine]
+timeout = 60s
+scheduler = affined
+premap = no
+[tenant vm]
+count = 4
+memory = 8M
+[device hca]
+tenant = vm0
+model = rdma
+peer = vm1/hcb
+[device hcb]
+tenant = vm1
+model = rdma
+peer = vm0/hca
+[device disk]
+tenant = vm2
+model = block
+file_bytes = 8M
+[device net]
+tenant = vm3
+model = nic
+wire = generator
+rx_policy = backup
+queue_depth = 64
+[ranks mpi]
+device = vm0/hca
+sizes = 64K
+duration = 1s
+[workload mix]
+device = vm2/disk
+rate = 500/s
+duration = 1s
+[traffic frames]
+device = vm3/net
+rate = 500/s
+duration = 1s
+[inject slow]
+action = delay
+delay = 20ms
+duration = 30s
+INI
+for stage in dispatch resolve respond; do
+	sed "/^delay = /a stage = $stage" models.ini >job.ini
+	run "$stage takes long"
+	equal "$stage takes long: it was recorded" $status 0
+	equal "$stage takes long: for most faults of each model, none of whose stages is missing or another's" \
+		"$(/usr/bin/python3 - $stage <<'PY'
+import csv, sys
+STAGES = "request delivery dispatch resolve map respond resume".split()
+rows = [row for row in csv.DictReader(open("csv/faults.csv")) if row["state"] == "complete"]
+for device in "vm0/hca", "vm1/hcb", "vm2/disk", "vm3/net":
+    own = [row for row in rows if row["device"] == device]
+    whole = [row for row in own if not row["merged"] and all(row[stage + "_ns"] for stage in STAGES)]
+    slow = [row for row in own if int(row[sys.argv[1] + "_ns"]) >= 20000000]
+    well = own and len(whole) == len(own) < 2 * len(slow)
+    print(device if well else (device, len(own), len(whole), len(slow)), end=" ")
+PY
+	)" "vm0/hca vm1/hcb vm2/disk vm3/net "
+done
 
 # The first NAK is one too many.
 job "rnr_retries = 0" "pattern = sendrecv;sizes = 64K" "rate = 400/s"

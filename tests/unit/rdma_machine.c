@@ -34,7 +34,7 @@ void rdma_plan_begin(void)
 {
 	stop_what_was_left();
 	memset(&rdma_plan, 0, sizeof(rdma_plan));
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < RDMA_PLAN_MOST; i++) {
 		struct device_config *device = &rdma_plan.devices[i];
 
 		snprintf(rdma_plan.tenants[i].name, sizeof(rdma_plan.tenants[i].name), "vm%d", i);
@@ -47,10 +47,10 @@ void rdma_plan_begin(void)
 		device->group_pages = 512;
 		rdma_plan.settings[i] = (struct rdma_settings *)device->settings.bytes;
 		*rdma_plan.settings[i] = (struct rdma_settings){
-			.peer_device = (__u32)!i,
+			.peer_device = (__u32)i ^ 1,
 			.mtu = 4096,
 			.queue_pairs = 64,
-			.timeout_ns = 20 * NSEC_PER_MSEC,
+			.timeout_ns = 100 * NSEC_PER_MSEC,
 			.retries = 7,
 			.rnr_retries = 7,
 			.rnr_timer = 1,
@@ -70,7 +70,7 @@ void rdma_plan_begin(void)
 	};
 }
 
-struct machine *rdma_plan_start(struct rdma_guest guests[2])
+struct machine *rdma_plan_start(struct rdma_guest *guests)
 {
 	struct machine *machine;
 
@@ -79,7 +79,7 @@ struct machine *rdma_plan_start(struct rdma_guest guests[2])
 	if (machine_create(&machine, &rdma_plan.machine) || machine_start(machine))
 		fail_msg("%s", failure_text());
 	running = machine;
-	for (__u32 i = 0; i < 2; i++) {
+	for (__u32 i = 0; i < rdma_plan.machine.device_count; i++) {
 		const struct channel *channel = machine->devices[i].channel;
 
 		guests[i] = (struct rdma_guest){
@@ -103,11 +103,11 @@ static __u64 sum(const __u64 *counts, size_t count)
 	return all;
 }
 
-static void check_conservation(const struct rdma_totals totals[2])
+static void check_conservation(const struct rdma_totals *totals, const struct machine_totals *all)
 {
-	__u64 sent = 0, arrived = 0, lost = 0;
+	__u64 sent = 0, arrived = 0, lost = 0, moved = 0;
 
-	for (int i = 0; i < 2; i++) {
+	for (__u32 i = 0; i < rdma_plan.machine.device_count; i++) {
 		const struct rdma_totals *own = &totals[i];
 
 		assert_int_equal(own->packets, own->transport.sent);
@@ -117,22 +117,24 @@ static void check_conservation(const struct rdma_totals totals[2])
 		sent += own->packets + own->duplicated;
 		arrived += own->arrived;
 		lost += sum(own->lost, RDMA_LOSSES);
+		moved += own->transport.sent_bytes + own->transport.useful_bytes;
 	}
 	assert_int_equal(sent, arrived + lost);
+	/* Each byte of a packet was read from memory; each that landed was written, once. */
+	assert_int_equal(all->io_bytes, moved);
 }
 
-void rdma_plan_stop(struct machine *machine, struct rdma_totals totals[2],
-		    struct machine_totals *all)
+void rdma_plan_stop(struct machine *machine, struct rdma_totals *totals, struct machine_totals *all)
 {
 	running = NULL;
 	machine_stop(machine);
-	for (__u32 i = 0; i < 2; i++)
+	for (__u32 i = 0; i < rdma_plan.machine.device_count; i++)
 		totals[i] = *machine_rdma(machine, i);
 	machine_totals(machine, all);
 	machine_destroy(machine);
 	if (rdma_plan.truth)
 		assert_int_equal(truth_close(), 0);
-	check_conservation(totals);
+	check_conservation(totals, all);
 	assert_int_equal(all->violations, 0);
 }
 

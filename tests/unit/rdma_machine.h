@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A machine with two RDMA devices, each of a tenant of its own, whose guests are the test: rings and words are written
+ * A machine with two RDMA devices, or twice two, each of a tenant of its own, whose guests are the test: rings and words are written
  * as a guest's program would, control is called as the backend would.
  */
 #ifndef FAULTLINE_TESTS_RDMA_MACHINE_H
@@ -12,12 +12,15 @@
 #include "injectors/emu/machine.h"
 #include "injectors/emu/rdma/rdma.h"
 
-/* What is run next; rdma_plan_begin() fills it: no link limit, no delay, nothing mapped. */
+#define RDMA_PLAN_MOST 4
+
+/* What is run next; rdma_plan_begin() fills it: no link limit, no delay, nothing mapped. Of the four devices, of which
+ * the peers are neighbours, machine.device_count take part: two, unless the test says four, of tenants, too. */
 struct rdma_plan {
-	struct tenant_config tenants[2];
-	struct device_config devices[2];
+	struct tenant_config tenants[RDMA_PLAN_MOST];
+	struct device_config devices[RDMA_PLAN_MOST];
 	struct machine_config machine;
-	struct rdma_settings *settings[2];
+	struct rdma_settings *settings[RDMA_PLAN_MOST];
 	const char *truth; /* the log is written there, NULL: nowhere */
 };
 extern struct rdma_plan rdma_plan;
@@ -53,10 +56,10 @@ struct guest_region {
 
 /* Stops the machine that a failed test has left, if there is one. */
 void rdma_plan_begin(void);
-/* 0 is the first tenant's, 1 the second's. */
-struct machine *rdma_plan_start(struct rdma_guest guests[2]);
-/* Stops; both devices' totals; conservation and invariants are checked. */
-void rdma_plan_stop(struct machine *machine, struct rdma_totals totals[2],
+/* 0 is the first tenant's, 1 the second's; as many as there are devices. */
+struct machine *rdma_plan_start(struct rdma_guest *guests);
+/* Stops; all devices' totals; conservation and invariants are checked. */
+void rdma_plan_stop(struct machine *machine, struct rdma_totals *totals,
 		    struct machine_totals *all);
 
 __u64 guest_take(struct rdma_guest *guest, __u64 bytes);

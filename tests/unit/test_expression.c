@@ -121,6 +121,24 @@ static void assert_wrong(struct fixture *f, const char *text, const char *senten
 		fail_msg("%s: said \"%s\", not \"%s\"", text, failure_text(), sentence);
 }
 
+/* Of what does not come in order, of an odd and of an even number; the list that it is of stays as it was. */
+static void the_median_is_the_one_in_the_middle(void **state)
+{
+	struct fixture *f = *state;
+	const double serial[] = {700, 100, 400};
+
+	for (size_t i = 0; i < 3; i++)
+		f->results[1 + i].values[RESULT_IOPS] = serial[i];
+	assert_int_equal(evaluate(f, "median(iops(scheduler=serial)) == 400"), EXPECT_HOLDS);
+	assert_int_equal(evaluate(f, "median(iops(scheduler=serial) / 100) == 4"), EXPECT_HOLDS);
+	f->results[4].values[RESULT_IOPS] = f->results[6].values[RESULT_IOPS] = 100;
+	f->results[5].values[RESULT_IOPS] = 900;
+	assert_int_equal(evaluate(f, "median(iops) == 250"), EXPECT_HOLDS);
+	assert_int_equal(evaluate(f, "median(iops(scheduler=serial, tenants=1)) == 700"),
+			 EXPECT_HOLDS);
+	assert_wrong(f, "median(1 < 2) < 3", "median(): accepted: numbers");
+}
+
 static void mistakes_are_named_with_their_column(void **state)
 {
 	struct fixture *f = *state;
@@ -179,6 +197,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_missing_dimension_means_each_value, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(arithmetic_has_its_usual_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_median_is_the_one_in_the_middle, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(mistakes_are_named_with_their_column, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(nesting_is_bounded, setup, teardown),

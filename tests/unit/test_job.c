@@ -305,8 +305,8 @@ static void a_nic_has_one_source_of_frames(void **state)
 {
 	assert_refused(NIC,
 		       JOB_PATH ":1: tenant/net has a network in which nothing runs; accepted: "
-				"a [program NAME] with role=load for it, or wire=generator or "
-				"loop");
+				"a [program NAME] with role=load for it, a [kvstore NAME], or "
+				"wire=generator or loop");
 	assert_refused(NIC SERVER, "in which nothing runs");
 	assert_refused(MADE_UP,
 		       JOB_PATH ":1: tenant/net has no [traffic NAME]; accepted: one for it, "
@@ -325,6 +325,56 @@ static void a_nic_has_one_source_of_frames(void **state)
 }
 
 #define HCA(name, peer) "[device " name "]\nmodel = rdma\npeer = " peer "\n"
+
+#define APART                                                                      \
+	"[tenant vm]\ncount = 2\n[tenant plain]\n[device first]\ntenant = vm0\n"   \
+	"[device net]\nmodel = nic\ntenant = vm1\n[device last]\ntenant = plain\n" \
+	"[workload w]\ndevice = *st\nduration = 1s\n" SERVER CLIENT                \
+	"[inject cold]\naction = evict\nwhat = random\nduration = 1s\n"            \
+	"[inject lossy]\naction = frame_loss\ndevice = net\nduration = 1s\n"
+
+/* What is theirs goes with them, and so do sections that are about nobody who is there; all of it is checked first. */
+static void tenants_that_take_no_part_are_left_out(void **state)
+{
+	struct built b;
+
+	assert_int_equal(build(&b, "[machine]\ntenants = plain\n" APART), 0);
+	assert_int_equal(b.plan.machine.tenant_count, 1);
+	assert_string_equal(b.plan.machine.tenants[0].name, "plain");
+	assert_int_equal(b.plan.machine.device_count, 1);
+	assert_string_equal(b.plan.machine.devices[0].name, "last");
+	assert_int_equal(b.plan.machine.workload_count, 1);
+	assert_int_equal(b.plan.program_count, 0);
+	assert_int_equal(b.plan.injection_count, 1);
+	assert_int_equal(b.plan.injections[0].device_count, 1);
+	release(&b);
+	/* By the name of a section, or of its members. */
+	assert_int_equal(build(&b, "[machine]\ntenants = vm\n" APART), 0);
+	assert_int_equal(b.plan.machine.tenant_count, 2);
+	assert_int_equal(b.plan.machine.device_count, 2);
+	assert_int_equal(b.plan.program_count, 2);
+	assert_int_equal(b.plan.programs[1].device, 1);
+	assert_int_equal(b.plan.injection_count, 2);
+	release(&b);
+	assert_int_equal(build(&b, "[machine]\ntenants = *1\n" APART), 0);
+	assert_string_equal(b.plan.machine.tenants[0].name, "vm1");
+	assert_int_equal(b.plan.machine.workload_count, 0);
+	release(&b);
+	assert_refused("[machine]\ntenants = vn\n" APART,
+		       JOB_PATH ":1: tenants=vn of [machine] matches none of 3 tenants (the first "
+				"is vm0)");
+	assert_refused("[machine]\ntenants = plain\n" APART "[device x]\ntenant = vn*\n",
+		       "tenant=vn* matches none of 3 tenants");
+	assert_refused("[machine]\ntenants = plain\n" APART
+		       "[inject x]\naction = overflow\nduration = 1s\ndevice = nte\n",
+		       "device=nte matches none of 3 devices");
+	/* A device whose peer is not there. */
+	assert_refused("[machine]\ntenants = vm0\n[tenant vm]\ncount = 2\n"
+		       "[device a]\nmodel = rdma\ntenant = vm0\npeer = vm1/b\n"
+		       "[device b]\nmodel = rdma\ntenant = vm1\npeer = vm0/a\n"
+		       "[ranks r]\nduration = 1s\n",
+		       "there is no such device");
+}
 
 static void a_link_has_two_ends(void **state)
 {
@@ -684,6 +734,7 @@ int main(void)
 		cmocka_unit_test(traffic_goes_to_devices_that_make_their_frames_up),
 		cmocka_unit_test(programs_run_in_every_network),
 		cmocka_unit_test(a_nic_has_one_source_of_frames),
+		cmocka_unit_test(tenants_that_take_no_part_are_left_out),
 		cmocka_unit_test(evictions_take_what_a_driver_can_name),
 		cmocka_unit_test(programs_are_looked_at_before_anything_starts),
 		cmocka_unit_test(a_sweep_is_a_cross_product_after_its_baseline),

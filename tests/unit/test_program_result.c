@@ -59,28 +59,39 @@ static bool same_result(const struct program_result *a, const struct program_res
 	return same(a->goodput, b->goodput) && same(a->requests, b->requests) &&
 	       same(a->requests_per_s, b->requests_per_s) &&
 	       same(a->request_p50_ns, b->request_p50_ns) &&
-	       same(a->request_p99_ns, b->request_p99_ns) && same(a->retransmits, b->retransmits);
+	       same(a->request_p99_ns, b->request_p99_ns) && same(a->retransmits, b->retransmits) &&
+	       same(a->bytes, b->bytes);
 }
 
-static const struct program_result nothing = {NAN, NAN, NAN, NAN, NAN, NAN};
+static const struct program_result nothing = {NAN, NAN, NAN, NAN, NAN, NAN, NAN};
 
 static const struct {
 	const char *file;
 	enum result_format format;
 	struct program_result result;
 } results[] = {
-	{"iperf3.json", RESULT_IPERF3, {95311683.490655 / 8, NAN, NAN, NAN, NAN, 0}},
-	{"iperf3-loss.json", RESULT_IPERF3, {89419450.4495558 / 8, NAN, NAN, NAN, NAN, 20}},
-	{"iperf3-udp.json", RESULT_IPERF3, {19772777.87660322 / 8, NAN, NAN, NAN, NAN, NAN}},
-	{"memcaslap.txt", RESULT_MEMCASLAP, {4783000 * 3673.0 / 5000, 5000, 3673, NAN, NAN, NAN}},
+	{"iperf3.json", RESULT_IPERF3, {95311683.490655 / 8, NAN, NAN, NAN, NAN, 0, 24006392}},
+	{"iperf3-loss.json",
+	 RESULT_IPERF3,
+	 {89419450.4495558 / 8, NAN, NAN, NAN, NAN, 20, 2926408}},
+	{"iperf3-udp.json",
+	 RESULT_IPERF3,
+	 {19772777.87660322 / 8, NAN, NAN, NAN, NAN, NAN, 2473184}},
+	{"memcaslap.txt",
+	 RESULT_MEMCASLAP,
+	 {4783000 * 3673.0 / 5000, 5000, 3673, NAN, NAN, NAN, NAN}},
 	{"memcaslap-statistics.txt",
 	 RESULT_MEMCASLAP,
-	 {4783000 * 2100.0 / 5000, 5000, 2100, NAN, NAN, NAN}},
-	{"redis.csv", RESULT_REDIS, {NAN, NAN, 2 / (1 / 62500.0 + 1 / 52631.58), 63e3, 175e3, NAN}},
-	{"redis-name.csv", RESULT_REDIS, {NAN, NAN, 17482.52, 143e3, 2719e3, NAN}},
-	{"sockperf.txt", RESULT_SOCKPERF, {NAN, 7213, 3425 / 0.550, 2 * 69680, 2 * 204729, NAN}},
-	{"sockperf-rtt.txt", RESULT_SOCKPERF, {NAN, 20, 10 / 0.450, 36960, 181563, NAN}},
-	{"sockperf-throughput.txt", RESULT_SOCKPERF, {NAN, 12062, 12053, NAN, NAN, NAN}},
+	 {4783000 * 2100.0 / 5000, 5000, 2100, NAN, NAN, NAN, NAN}},
+	{"redis.csv",
+	 RESULT_REDIS,
+	 {NAN, NAN, 2 / (1 / 62500.0 + 1 / 52631.58), 63e3, 175e3, NAN, NAN}},
+	{"redis-name.csv", RESULT_REDIS, {NAN, NAN, 17482.52, 143e3, 2719e3, NAN, NAN}},
+	{"sockperf.txt",
+	 RESULT_SOCKPERF,
+	 {NAN, 7213, 3425 / 0.550, 2 * 69680, 2 * 204729, NAN, NAN}},
+	{"sockperf-rtt.txt", RESULT_SOCKPERF, {NAN, 20, 10 / 0.450, 36960, 181563, NAN, NAN}},
+	{"sockperf-throughput.txt", RESULT_SOCKPERF, {NAN, 12062, 12053, NAN, NAN, NAN, NAN}},
 };
 
 static void results_are_what_was_printed(void **state)
@@ -93,9 +104,9 @@ static void results_are_what_was_printed(void **state)
 		if (parse(results[i].format, recorded, size, &result))
 			fail_msg("%s: %s", results[i].file, failure_text());
 		if (!same_result(&result, &results[i].result))
-			fail_msg("%s: %f %f %f %f %f %f", results[i].file, result.goodput,
+			fail_msg("%s: %f %f %f %f %f %f %f", results[i].file, result.goodput,
 				 result.requests, result.requests_per_s, result.request_p50_ns,
-				 result.request_p99_ns, result.retransmits);
+				 result.request_p99_ns, result.retransmits, result.bytes);
 	}
 }
 

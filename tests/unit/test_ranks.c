@@ -315,6 +315,32 @@ static void stopped_at_any_time(void **state)
 	}
 }
 
+/* One waits for a command that nobody answers, the others for its messages: that is no error of theirs. */
+static void stopped_while_a_command_takes_long(void **state)
+{
+	static struct ends ends;
+	struct verbs_loop_counts counts;
+	struct ranks_config config = example();
+
+	config.memory = RANKS_MEMORY_cache;
+	config.pattern = RANKS_alltoall;
+	open_ends(&ends, &config);
+	assert_int_equal(create_ends(&ends), 0);
+	verbs_loop_stick();
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(rdma_driver.start(ends.driver[i]), 0);
+	while (!verbs_loop_stuck())
+		assert_int_equal(rdma_driver.wait(ends.driver[0], 3 * MS), -ETIMEDOUT);
+	for (int i = 0; i < 2; i++)
+		rdma_driver.stop(ends.driver[i]);
+	assert_string_equal(ranks_driver_error(ends.driver[0]), "");
+	close_ends(&ends);
+	verbs_loop_counts(&counts);
+	assert_int_equal(counts.regions + counts.pairs + counts.queues, 0);
+	assert_int_equal(ends.result.errors + ends.result.mismatches, 0);
+	assert_int_equal(ends.result.operations, 0);
+}
+
 /* As memlock refuses it. */
 static void memory_that_may_not_be_pinned(void **state)
 {
@@ -410,6 +436,7 @@ int main(void)
 		cmocka_unit_test(a_duration_ends_all_at_the_same_step),
 		cmocka_unit_test(a_rate_has_a_time_for_each),
 		cmocka_unit_test(stopped_at_any_time),
+		cmocka_unit_test(stopped_while_a_command_takes_long),
 		cmocka_unit_test(memory_that_may_not_be_pinned),
 		cmocka_unit_test(pinned_as_planned),
 		cmocka_unit_test(posted_receives_are_a_ring),

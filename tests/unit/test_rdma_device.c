@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include "injectors/emu/machine_private.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
@@ -228,11 +230,11 @@ static void a_full_completion_queue_is_an_error(void **state)
 		rdma_totals_now(ends.guests[0].device, &ends.totals[0]);
 	assert_int_equal(ends.totals[0].overflows, 0);
 	guest_post_send(&ends.pairs[0], &send);
-	do {
+	do
 		assert_int_equal(rdma_pair_query(ends.guests[0].device, ends.pairs[0].number,
 						 &pair_state, &peer),
 				 0);
-	} while (pair_state != VERBS_ERROR);
+	while (pair_state != VERBS_ERROR);
 	rdma_totals_now(ends.guests[0].device, &ends.totals[0]);
 	assert_int_equal(ends.totals[0].overflows, 1);
 	for (int i = 0; i < 64; i++)
@@ -422,6 +424,89 @@ static void mapped_follows_what_is_touched(void **state)
 	ends_stop(&ends);
 }
 
+#define LOGGED 65536 /* records that the access log's ring holds */
+
+static const struct access_ring *map_log(const struct machine *machine)
+{
+	const struct access_ring *ring =
+		mmap(NULL, sizeof(*ring) + LOGGED * sizeof(ring->records[0]), PROT_READ, MAP_SHARED,
+		     access_log_descriptor(machine->access_log), 0);
+
+	assert_ptr_not_equal(ring, MAP_FAILED);
+	assert_int_equal(ring->capacity, LOGGED);
+	return ring;
+}
+
+/* What of the region a device has touched by this, byte by byte; none of it had been there before. */
+static void check_log(const struct access_ring *ring, const struct guest_region *region, __u8 flags,
+		      unsigned char touched[24576])
+{
+	const struct access_record *before = NULL;
+	__u64 faulted = 0, parts = 0;
+
+	memset(touched, 0, 24576);
+	for (__u64 i = 0; i < ring->head; i++) {
+		const struct access_record *record = &ring->records[i];
+		__u64 offset = record->address - region->at;
+
+		if (record->device != region->guest->index)
+			continue;
+		assert_int_equal(record->flags, flags);
+		assert_true(offset + record->length <= 24576);
+		for (__u32 byte = 0; byte < record->length; byte++)
+			touched[offset + byte]++;
+		faulted += !!(record->code & IO_FAULTED);
+		parts += !!(record->code & IO_PART);
+		before = record;
+	}
+	assert_true(before && !(before->code & IO_PART));
+	assert_true(faulted > 0);
+	/* A packet that was gathered from two pieces, once or more. */
+	assert_int_equal(parts > 0, flags == EVENT_READ);
+}
+
+static bool is_marked(const struct machine *machine, const struct guest_region *region, __u64 page)
+{
+	return machine->tenants[region->guest->index].touched[(region->at >> PAGE_BITS) + page];
+}
+
+static void what_is_touched_is_logged_and_marked(void **state)
+{
+	static unsigned char touched[24576];
+	const struct access_ring *ring;
+	struct verbs_receive receive;
+	struct verbs_send send;
+	struct ends ends;
+
+	rdma_plan_begin();
+	rdma_plan.machine.memory_limit = 64 * HUGE_BYTES; /* of 32 */
+	ends_begin(&ends, 16, 24576, false);
+	ring = map_log(ends.machine);
+	receive = guest_receive(&ends.regions[1], 16384, 8001);
+	send = guest_send(VERBS_SEND, &ends.regions[0], 0, 5000, NULL, 0);
+	send.piece[1] = send.piece[0];
+	send.piece[1].address += 8192;
+	send.piece[1].length = 3001;
+	send.pieces = 2;
+	guest_post_receive(&ends.pairs[1], &receive);
+	guest_post_send(&ends.pairs[0], &send);
+	expect(&ends.queues[0], VERBS_SEND, VERBS_SUCCESS);
+	expect(&ends.queues[1], VERBS_RECEIVE, VERBS_SUCCESS);
+	for (__u64 page = 0; page < 6; page++) {
+		assert_int_equal(is_marked(ends.machine, &ends.regions[0], page), page < 3);
+		assert_int_equal(is_marked(ends.machine, &ends.regions[1], page), page >= 4);
+	}
+	ends_stop(&ends);
+	check_log(ring, &ends.regions[0], EVENT_READ, touched);
+	/* What was dropped was read again. */
+	for (int i = 0; i < 24576; i++)
+		assert_int_equal(touched[i] > 0, i < 5000 || (i >= 8192 && i < 8192 + 3001));
+	check_log(ring, &ends.regions[1], EVENT_WRITE, touched);
+	for (int i = 0; i < 24576; i++)
+		assert_int_equal(touched[i], i >= 16384 && i < 16384 + 8001);
+	munmap((void *)ring, sizeof(*ring) + LOGGED * sizeof(ring->records[0]));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -436,6 +521,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_created_is_refused),
 		cmocka_unit_test(a_machine_stops_at_any_time),
 		cmocka_unit_test(mapped_follows_what_is_touched),
+		cmocka_unit_test(what_is_touched_is_logged_and_marked),
 	};
 
 	return cmocka_run_group_tests_name("rdma_device", tests, NULL, NULL);

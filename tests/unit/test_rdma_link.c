@@ -123,6 +123,21 @@ static void no_more_is_taken_than_the_wire_can_send_soon(void **state)
 	assert_int_equal(totals[1].lost[RDMA_LOSS_STOPPED], 1);
 }
 
+static void a_slow_wire_has_packets_to_send_while_nobody_wakes_up(void **state)
+{
+	__u32 sent = 0;
+
+	open_ends(100000000, 0);
+	while (give(0, false, 1, 1024, 0))
+		sent++;
+	/* 84 us each: one, and those that begin within two more. */
+	assert_int_equal(sent, 1 + RDMA_LINK_AHEAD_PACKETS);
+	assert_int_equal(rdma_link_next_ns(ends[0], 0), 84000);
+	assert_false(give(0, false, 1, 1024, 83999));
+	assert_true(give(0, false, 1, 1024, 84000));
+	close_ends();
+}
+
 static void a_full_ring_takes_nothing(void **state)
 {
 	__u32 sent = 0;
@@ -232,6 +247,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_sent_arrives_in_order_after_its_time),
 		cmocka_unit_test(no_more_is_taken_than_the_wire_can_send_soon),
+		cmocka_unit_test(a_slow_wire_has_packets_to_send_while_nobody_wakes_up),
 		cmocka_unit_test(a_full_ring_takes_nothing),
 		cmocka_unit_test(what_is_injected_is_counted_by_reason),
 		cmocka_unit_test(two_threads_lose_nothing),

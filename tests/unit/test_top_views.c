@@ -14,6 +14,8 @@
 #include "lib/analyze/iommu_faults.h"
 #include "lib/analyze/mappings.h"
 #include "lib/analyze/odp.h"
+#include "injectors/emu/verbs/verbs_layout.h"
+#include "lib/analyze/queue_pairs.h"
 #include "lib/analyze/rings.h"
 #include "lib/analyze/vfio.h"
 #include "tools/top/collect.h"
@@ -204,6 +206,22 @@ static void lose_frames(struct fixture *f, __u64 time_ns, __u16 queue, __u64 fra
 			       .length = frames << 32});
 }
 
+/* A queue pair's counters; numbers of RNR NAKs, packets and operations. */
+static void pair_state(struct fixture *f, __u64 time_ns, __u64 naks, __u32 dropped,
+		       __u32 operations)
+{
+	push(f, (struct event){.time_ns = time_ns,
+			       .device = NET,
+			       .tid = 17,
+			       .queue = QUEUE_NONE,
+			       .kind = EVENT_QP_STATE,
+			       .code = VERBS_RTS,
+			       .address = naks << 32,
+			       .instance = dropped,
+			       .pasid = operations,
+			       .length = operations * 97ull});
+}
+
 static void look(struct fixture *f, __u64 now_ns)
 {
 	/* Without more events, time hands over what waits for late ones. */
@@ -231,6 +249,8 @@ static void fill(struct fixture *f)
 	ring_state(f, START + 100 * MS, 3, 13, 2);
 	lose_frames(f, START + 150 * MS, 3, 29);
 	ring_state(f, START + 200 * MS, 3, 110, 7);
+	pair_state(f, START + 210 * MS, 3, 2, 5);
+	pair_state(f, START + 310 * MS, 22, 13, 118);
 }
 
 static void show(struct fixture *f, unsigned int view, enum latency_span span)
@@ -333,15 +353,20 @@ static void report_nic(const struct fixture *f, struct writer *w)
 	rings_write(f->analysis, w, &(struct table_wish){0});
 }
 
+static void report_qp(const struct fixture *f, struct writer *w)
+{
+	queue_pairs_write(f->analysis, w, &(struct table_wish){0});
+}
+
 /* Every cell of every row is what the writer of `report` gives; that was counted before it compares. */
 static void numbers_are_those_of_the_report(void **state)
 {
 	static const report_table tables[VIEWS] = {
 		[VIEW_IOMMU] = report_iommu, [VIEW_DMA] = report_dma, [VIEW_VFIO] = report_vfio,
-		[VIEW_RDMA] = report_rdma,   [VIEW_NIC] = report_nic,
+		[VIEW_RDMA] = report_rdma,   [VIEW_NIC] = report_nic, [VIEW_QP] = report_qp,
 	};
-	static const size_t expected[VIEWS] = {
-		[VIEW_IOMMU] = 2, [VIEW_DMA] = 2, [VIEW_VFIO] = 2, [VIEW_RDMA] = 2, [VIEW_NIC] = 2};
+	static const size_t expected[VIEWS] = {[VIEW_IOMMU] = 2, [VIEW_DMA] = 2, [VIEW_VFIO] = 2,
+					       [VIEW_RDMA] = 2,	 [VIEW_NIC] = 2, [VIEW_QP] = 1};
 	struct fixture *f = *state;
 	struct rows rows = {0};
 
@@ -590,6 +615,28 @@ static void lost_frames_have_a_rate(void **state)
 	needs(draw(f, 24, 80), "frames lost 0/s");
 }
 
+/* Of the last interval each, and what it has been told in all. */
+static void what_queue_pairs_do_has_a_rate(void **state)
+{
+	struct fixture *f = *state;
+
+	fill(f);
+	look(f, START + SECOND);
+	pair_state(f, START + 1500 * MS, 22 + 34, 13 + 6, 118 + 202);
+	look(f, START + 3 * SECOND);
+	show(f, VIEW_QP, LATENCY_SINCE_START);
+	assert_int_equal(f->count, 1);
+	assert_int_equal(cell(f, 0, "pair").count, 17);
+	assert_true(fabs(rate(f, 0, "rnr_out") - 17) < 0.001);
+	assert_true(fabs(rate(f, 0, "dropped") - 3) < 0.001);
+	assert_true(fabs(rate(f, 0, "operations") - 101) < 0.001);
+	assert_true(fabs(rate(f, 0, "rnr_in")) < 0.001);
+	look(f, START + 4 * SECOND);
+	show(f, VIEW_QP, LATENCY_SINCE_START);
+	assert_true(rate(f, 0, "rnr_out") < 0.001);
+	assert_int_equal(cell(f, 0, "rnr_out").count, 19 + 34);
+}
+
 static void classic_terminal_shows_every_view(void **state)
 {
 	static const char *const wanted[VIEWS][8] = {
@@ -602,6 +649,8 @@ static void classic_terminal_shows_every_view(void **state)
 		[VIEW_RDMA] = {"[5 rdma 11]", "on-demand faults 11", "rxe0", "110us", "77"},
 		[VIEW_NIC] = {"[6 nic 29]", "rings 1, frames lost 29, stalls 0", "vm/net", "97.0",
 			      "9700", "29.0", "61", " rx "},
+		[VIEW_QP] = {"[7 qp 19]", "queue pairs 1, RNR NAKs 19, waits 0", "vm/net", "113",
+			     "10961", "11.0", "rts"},
 	};
 	struct fixture *f = *state;
 
@@ -816,7 +865,7 @@ static void keys_go_round_the_views(void **state)
 		assert_int_equal(f->view.view, i % VIEWS);
 	}
 	press(f, KEY_TOP_BACKTAB);
-	assert_int_equal(f->view.view, VIEW_NIC);
+	assert_int_equal(f->view.view, VIEW_QP);
 	press(f, '2');
 	assert_int_equal(f->view.view, VIEW_IOMMU);
 	press(f, '9');
@@ -930,6 +979,7 @@ int main(void)
 		with_analysis(numbers_are_those_of_the_report),
 		with_analysis(numbers_are_those_of_the_events),
 		with_analysis(lost_frames_have_a_rate),
+		with_analysis(what_queue_pairs_do_has_a_rate),
 		with_analysis(rates_add_up_to_the_total),
 		with_analysis(a_row_that_is_renamed_has_no_false_rate),
 		with_analysis(windows_have_what_came_in_them),

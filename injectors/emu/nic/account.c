@@ -259,6 +259,7 @@ void nic_stats(struct nic *nic, struct nic_stats *stats)
 	*stats = (struct nic_stats){0};
 	pthread_mutex_lock(&nic->lock);
 	stats->in = nic->in;
+	stats->in_bytes = nic->in_bytes;
 	stats->missed = nic->wire->ops->missed ? nic->wire->ops->missed(nic->wire) : 0;
 	for (__u32 r = 0; r < nic->queues; r++) {
 		struct nic_ring *ring = &nic->ring[r];
@@ -285,6 +286,7 @@ void account_end(struct nic *nic)
 	account_tell(nic, ~0ull);
 	nic_stats(nic, &stats);
 	totals->in = stats.in;
+	totals->in_bytes = stats.in_bytes;
 	totals->delivered = stats.rx.frames;
 	totals->delivered_bytes = stats.rx.bytes;
 	for (int reason = 0; reason < LOSS_REASONS; reason++)

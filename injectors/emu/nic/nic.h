@@ -35,6 +35,7 @@ struct nic_counters {
 struct nic_stats {
 	struct nic_counters rx, tx; /* of all rings */
 	__u64 in; /* frames that the wire gave; = rx.frames + lost + held, but for missed ones */
+	__u64 in_bytes;
 	__u64 missed; /* lost before the NIC: it was late */
 	__u64 halted; /* rings that a hostile descriptor has stopped */
 	__u64 broken; /* pinned pages that were absent all the same */

@@ -138,7 +138,7 @@ struct nic {
 	unsigned char *batch; /* NIC_BATCH frames */
 	__u64 now_ns;	      /* as the receiving thread began with its batch */
 	__u64 account_ns;     /* when the rings' state is told next */
-	__u64 in;
+	__u64 in, in_bytes;
 	struct frame_totals *totals;
 	struct frame_windows windows;
 	__u64 stalls, stall_max_ns;

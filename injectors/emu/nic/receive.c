@@ -225,6 +225,7 @@ static void take_off_wire(struct nic *nic, const unsigned char *bytes, __u32 len
 	struct nic_ring *ring;
 
 	nic->in++;
+	nic->in_bytes += length;
 	if (frame_parse(bytes, length < nic->frame_bytes ? length : nic->frame_bytes,
 			nic->settings.offload != NIC_OFFLOAD_NONE, &frame.info) ||
 	    length > nic->frame_bytes)

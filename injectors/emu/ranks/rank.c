@@ -165,9 +165,9 @@ void *rank_run(void *argument)
 		err = rank_steps(rank);
 		rank->result.end_ns = monotonic_ns();
 	}
-	if (err && err != -ECANCELED) {
-		if (!rank->result.errors && err != -EIO)
-			rank->result.errors++;
+	/* Of what is stopped, whoever goes first takes the others' queue pairs away. */
+	if (err && !ranks_group_stopping(rank->group)) {
+		rank->result.errors++;
 		ranks_group_fail(rank->group, failure_text());
 	}
 	__atomic_store_n(&rank->done, true, __ATOMIC_RELEASE);

@@ -6,9 +6,7 @@
 
 #include "injectors/emu/ranks/rank_pattern.h"
 #include "injectors/emu/ranks/ranks_driver_private.h"
-#include "injectors/emu/rdma/rdma.h"
 #include "injectors/emu/thread.h"
-#include "injectors/emu/verbs/verbs_backend.h"
 #include "lib/base/fail.h"
 
 #define WAIT_STEP_NS (2 * NSEC_PER_MSEC)
@@ -115,7 +113,7 @@ static int ranks_refused(const struct driver_setup *setup, int err)
 	char refusal[256] = "";
 
 	if (err == -ENOMEM)
-		verbs_backend_refusal(rdma_backend(setup->model), refusal, sizeof(refusal));
+		verbs_refusal(setup, refusal, sizeof(refusal));
 	if (*refusal)
 		failed(err, "memory=%s: %s", memory_modes[setup->ranks->memory]->name, refusal);
 	return failed_in(err, "[ranks %s]", setup->ranks->name);
@@ -199,6 +197,9 @@ static void ranks_stop(void *argument)
 		return;
 	driver->stopped = true;
 	ranks_group_stop(driver->group);
+	/* In the middle of a run every wait ends, also for a command: what is left its backend destroys. */
+	if (!ranks_over(driver))
+		verbs_shutdown(driver->memory.device);
 	for (__u32 i = 0; i < driver->created; i++)
 		if (driver->rank[i].running)
 			pthread_join(driver->rank[i].thread, NULL);

@@ -108,10 +108,14 @@ static int data_move(void *argument, struct queue_pair *transport,
 
 	if (!error && !walk.absents)
 		error = copy_parts(&walk, packet);
+	if (!error && !walk.absents)
+		accesses_add(walk.pair, transfer->side, walk.held);
 	for (__u32 i = 0; i < walk.held; i++)
 		port_dma_end(device->port, &device->pieces[i]);
 	if (error || !walk.absents)
 		return error;
+	if (!walk.pair->absent_ns[transfer->side])
+		walk.pair->absent_ns[transfer->side] = device->round_ns;
 	faults_absent(walk.pair, transfer, walk.absent, walk.absents, bytes);
 	return -EAGAIN;
 }

@@ -108,6 +108,7 @@ static bool engine_round(struct rdma *device)
 	__u64 now_ns = monotonic_ns();
 	bool any;
 
+	device->round_ns = now_ns;
 	/* A full barrier: who retires a region either sees this or is seen by the look-ups behind it. */
 	atomic_fetch_add(&device->epoch, 1);
 	any = take_call(device);
@@ -116,6 +117,7 @@ static bool engine_round(struct rdma *device)
 	any |= engine_receive(device, true, now_ns);
 	any |= engine_poll(device, now_ns);
 	any |= engine_send(device, now_ns);
+	accesses_report(device);
 	queues_flush(device);
 	rdma_link_flush(device->link);
 	account_state(device, now_ns);

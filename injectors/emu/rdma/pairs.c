@@ -254,6 +254,7 @@ static void set_live(struct rdma *device, struct rdma_pair *pair, bool live)
 	if (live == pair->connected)
 		return;
 	pair->connected = live;
+	accesses_end(pair);
 	if (live) {
 		pair->at = device->live_count;
 		device->live[device->live_count++] = pair;

@@ -119,8 +119,9 @@ static int rdma_create_parts(struct rdma *device, const struct device_setup *set
 	int error = region_table_create(&device->regions, VERBS_REGIONS_MAX);
 
 	if (!error)
-		error = fault_unit_create(device) ? failed(-ENOMEM, "no memory for page requests")
-						  : 0;
+		error = accesses_create(device) || fault_unit_create(device)
+				? failed(-ENOMEM, "no memory for page requests")
+				: 0;
 	if (!error)
 		error = observe_create(&device->observe, setup->index, device->pasid,
 				       device->settings->queue_pairs);
@@ -148,6 +149,7 @@ static void rdma_destroy(struct rdma *device)
 	rdma_link_close(device->link);
 	observe_destroy(device->observe);
 	fault_unit_destroy(device);
+	free(device->accesses);
 	region_table_destroy(device->regions);
 	pthread_mutex_destroy(&device->callers);
 	pthread_mutex_destroy(&device->counting);

@@ -46,7 +46,7 @@ struct rdma_link_end {
 	struct rdma_link_ring loop;
 	struct doorbell *other;
 	__u32 device, side;
-	__u64 rate, delay_ns;
+	__u64 rate, delay_ns, ahead_ns;
 	__u64 free_ns; /* of the wire */
 	bool sent;     /* the other end has something to do since the last flush */
 	/* Of what this end sent. */
@@ -85,11 +85,23 @@ static int rdma_link_ring_create(struct rdma_link_ring *ring, __u32 slots, __u32
 			    : failed(-ENOMEM, "no memory for %u packets of %u bytes", slots, mtu);
 }
 
+/* Of a slow link the next packets, too: else it would stand still after each until an engine has woken up. */
+static __u64 ahead_of_wire(const struct rdma_settings *settings)
+{
+	__u64 packet_ns = settings->link ? (settings->mtu + WIRE_HEADERS) * 8ull * NSEC_PER_SEC /
+						   settings->link
+					 : 0;
+
+	return RDMA_LINK_AHEAD_PACKETS * packet_ns > RDMA_LINK_AHEAD_NS
+		       ? RDMA_LINK_AHEAD_PACKETS * packet_ns
+		       : RDMA_LINK_AHEAD_NS;
+}
+
 /* As many as are on their way at once, twice: the other end takes some time, too. */
 static __u32 slots_needed(const struct rdma_settings *settings)
 {
 	double bytes = (double)settings->link / 8 *
-		       (double)(settings->link_delay_ns + RDMA_LINK_AHEAD_NS) / NSEC_PER_SEC;
+		       (double)(settings->link_delay_ns + ahead_of_wire(settings)) / NSEC_PER_SEC;
 	__u32 slots = RDMA_LINK_SLOTS_LEAST;
 
 	while (slots < RDMA_LINK_SLOTS_MOST && slots < 2 * bytes / settings->mtu)
@@ -155,6 +167,7 @@ static int end_create(struct rdma_link_end **end, const struct rdma_link_config 
 	new->device = config->device;
 	new->rate = config->settings->link;
 	new->delay_ns = config->settings->link_delay_ns;
+	new->ahead_ns = ahead_of_wire(config->settings);
 	error = rdma_link_ring_create(&new->loop, RDMA_LINK_SLOTS_LEAST, config->settings->mtu);
 	if (error) {
 		free(new);
@@ -292,7 +305,7 @@ struct rdma_packet *rdma_link_room(struct rdma_link_end *end, bool loopback, __u
 {
 	struct rdma_link_ring *ring = loopback ? &end->loop : end->out;
 
-	if (!loopback && end->free_ns > now_ns + RDMA_LINK_AHEAD_NS)
+	if (!loopback && end->free_ns > now_ns + end->ahead_ns)
 		return NULL;
 	if (!ring_room(ring)) {
 		atomic_store_explicit(&ring->full, true, memory_order_relaxed);
@@ -433,8 +446,8 @@ __u64 rdma_link_next_ns(const struct rdma_link_end *end, __u64 now_ns)
 	const struct rdma_link_slot *slot = ring_head(end->in);
 	__u64 next = slot ? slot->packet.due_ns : 0;
 
-	if (end->free_ns > now_ns + RDMA_LINK_AHEAD_NS)
-		next = earlier_ns(next, end->free_ns - RDMA_LINK_AHEAD_NS);
+	if (end->free_ns > now_ns + end->ahead_ns)
+		next = earlier_ns(next, end->free_ns - end->ahead_ns);
 	return next;
 }
 

@@ -4,8 +4,8 @@
  * thread fills and the other's empties. Never waits, allocates nothing once open.
  *
  * A packet takes its bytes on the wire (LRH, BTH, RETH or AETH, payload, ICRC, VCRC) at `link` bits a second, one behind the
- * other, and arrives link_delay later. Nothing is handed to it more than RDMA_LINK_AHEAD_NS before the wire is free. What a device sends to itself (loopback)
- * never leaves it: no time, no loss.
+ * other, and arrives link_delay later. Nothing is handed to it more than RDMA_LINK_AHEAD_NS before the wire is free, of a slow
+ * link RDMA_LINK_AHEAD_PACKETS of the longest. What a device sends to itself (loopback) never leaves it: no time, no loss.
  *
  * Injections: as the link takes a packet, packet_loss, nack_lost (of a NAK or RNR) or packet_duplicate may act on it.
  */
@@ -17,7 +17,8 @@
 #include "injectors/emu/rdma/rdma_settings.h"
 #include "injectors/emu/rdma_totals.h"
 
-#define RDMA_LINK_AHEAD_NS 20000
+#define RDMA_LINK_AHEAD_NS	20000
+#define RDMA_LINK_AHEAD_PACKETS 2
 
 struct machine;
 struct rdma_link_end; /* one device's */

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "injectors/emu/access_log.h"
 #include "injectors/emu/device_class.h"
 #include "injectors/emu/rdma/fault_policy.h"
 #include "injectors/emu/rdma/rdma_link.h"
@@ -21,6 +22,7 @@
 #define PAIR_GENERATIONS 63 /* numbers have 16 bits, as observers have them, and are not 65535 */
 #define ENGINE_PACKETS	 64 /* taken, or sent, in one round */
 #define PAIR_PACKETS	 8  /* ... of one queue pair, before it is the next one's turn */
+#define ACCESS_RANGES	 32 /* that are reported at once, of one queue of the port */
 
 /* Pinned guest memory as the device sees it: it stays where it is until it is unpinned. */
 struct pinned {
@@ -56,6 +58,18 @@ struct pair_ring {
 	__u64 given;   /* to the transport */
 };
 
+/* Bytes behind each other that a queue pair has read, or written, and that are not reported yet. */
+struct open_access {
+	struct io_range range; /* length 0: none */
+	bool faulted;
+};
+
+/* Ranges of one queue of the port that are reported with the next ones. */
+struct access_batch {
+	__u32 count;
+	struct io_range range[ACCESS_RANGES];
+};
+
 struct rdma_pair {
 	struct rdma *device;
 	struct queue_pair *transport;
@@ -70,6 +84,9 @@ struct rdma_pair {
 	struct verbs_send send[PAIR_FETCH];
 	struct verbs_receive receive[PAIR_FETCH];
 	struct pair_faults faults;
+	/* Since when the next bytes are tried in vain; 0: they are not. */
+	__u64 absent_ns[RDMA_SIDES];
+	struct open_access accesses[2]; /* read, written */
 };
 
 enum report_state {
@@ -145,7 +162,11 @@ struct rdma {
 	struct rdma_queue *dirty;
 	struct fault_unit faults;
 	struct dma pieces[VERBS_SGE_MAX];
-	__u64 state_ns; /* when the pairs' state is told next */
+	struct access_batch *accesses; /* one a queue of the port */
+	__u64 accessed;		       /* a bit for each that has something */
+	__u64 swept_ns;		       /* when open ranges were looked through */
+	__u64 round_ns;		       /* when this round has begun */
+	__u64 state_ns;		       /* when the pairs' state is told next */
 
 	struct rdma_totals totals; /* what is counted here; of destroyed pairs the sums */
 	pthread_mutex_t counting;  /* of what the backend's thread counts */
@@ -193,6 +214,15 @@ int data_gather(void *device, struct queue_pair *transport, const struct rdma_tr
 int data_scatter(void *device, struct queue_pair *transport, const struct rdma_transfer *to,
 		 const void *from, __u32 bytes);
 int data_check(void *device, struct queue_pair *transport, const struct rdma_transfer *range);
+
+/* accesses.c */
+int accesses_create(struct rdma *device);
+/* The bytes of one packet were moved: the first `count` of device->pieces. */
+void accesses_add(struct rdma_pair *pair, enum rdma_side side, __u32 count);
+/* What has come to an end, to counters, access log and truth. */
+void accesses_report(struct rdma *device);
+/* What is open of the pair comes to an end. */
+void accesses_end(struct rdma_pair *pair);
 
 /* faults.c */
 int fault_unit_create(struct rdma *device);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "injectors/emu/verbs/verbs_backend.h"
 #include "injectors/emu/verbs/verbs_private.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
@@ -59,6 +60,19 @@ static void command_over(struct verbs_device *device, __u64 index, __u16 kind, i
 	pthread_mutex_unlock(&device->lock);
 }
 
+/* The guest has but a number; who reads the run's messages wants to know why, of a pin with its numbers. */
+static int command_refused(const struct verbs_device *device, __u16 kind, int error)
+{
+	char why[256] = "";
+
+	if (!error || error == -EPIPE || !device->backend)
+		return error;
+	if (error == -ENOMEM)
+		verbs_backend_refusal(device->backend, why, sizeof(why));
+	return *why ? failed(error, "%s", why)
+		    : failed(error, "command %u of an RDMA device: %s", kind, strerror(-error));
+}
+
 static int command_do(struct verbs_device *device, struct verbs_command *command)
 {
 	__u64 start_ns = monotonic_ns(), index;
@@ -74,7 +88,7 @@ static int command_do(struct verbs_device *device, struct verbs_command *command
 		error = command->error == -EINPROGRESS ? -EIO : command->error;
 	}
 	command_over(device, index, kind, error, monotonic_ns() - start_ns);
-	return error;
+	return command_refused(device, kind, error);
 }
 
 void verbs_memory(const struct verbs_device *device, __u64 *guest_address, __u64 *bytes,

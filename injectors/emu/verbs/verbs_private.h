@@ -41,9 +41,10 @@ struct verbs_device {
 	const struct channel *channel;
 	struct guest_memory *memory;
 	struct verbs_command *commands;
-	pthread_mutex_t lock; /* control's: of all but `pairs` */
-	pthread_cond_t freed; /* an entry of the command ring */
-	__u64 next;	      /* command */
+	struct verbs_backend *backend; /* of which the run's sentences are; NULL: there are none */
+	pthread_mutex_t lock;	       /* control's: of all but `pairs` */
+	pthread_cond_t freed;	       /* an entry of the command ring */
+	__u64 next;		       /* command */
 	bool busy[VERBS_COMMANDS];
 	struct verbs_queue *queues;
 	struct verbs_control_stats stats[VERBS_COMMAND_KINDS];

@@ -6,6 +6,7 @@
 #include "injectors/emu/rdma/rdma.h"
 #include "injectors/emu/rdma/regions.h"
 #include "injectors/emu/verbs/verbs_backend.h"
+#include "injectors/emu/verbs/verbs_private.h"
 
 static void rdma_limits(void *device, struct verbs_limits *limits)
 {
@@ -143,8 +144,18 @@ int verbs_backend_start(struct verbs_backend **backend, struct rdma *device)
 	return verbs_backend_create(backend, &config);
 }
 
+void verbs_refusal(const struct driver_setup *setup, char *text, size_t size)
+{
+	verbs_backend_refusal(rdma_backend(setup->model), text, size);
+}
+
 int verbs_open(struct verbs_device **device, const struct driver_setup *setup)
 {
-	return verbs_attach(device, verbs_backend_registers(rdma_backend(setup->model)),
-			    setup->channel, setup->memory);
+	struct verbs_backend *backend = rdma_backend(setup->model);
+	int error = verbs_attach(device, verbs_backend_registers(backend), setup->channel,
+				 setup->memory);
+
+	if (!error)
+		(*device)->backend = backend;
+	return error;
 }

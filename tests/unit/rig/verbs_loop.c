@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@
 struct verbs_device {
 	struct guest_memory *memory;
 	__u64 address, bytes;
+	bool shut; /* commands are of no avail, though what they take away goes with the device */
 };
 
 struct loop_region {
@@ -51,6 +53,8 @@ static struct verbs_pair *pairs[LOOP_PAIRS];
 static struct verbs_loop_counts counts;
 static __u64 damage_above, pin_limit;
 static __u8 fail_status;
+static bool sticking, stuck;
+static pthread_cond_t loosened = PTHREAD_COND_INITIALIZER;
 
 void verbs_loop_counts(struct verbs_loop_counts *out)
 {
@@ -64,6 +68,7 @@ void verbs_loop_reset(void)
 	counts = (struct verbs_loop_counts){0};
 	damage_above = pin_limit = 0;
 	fail_status = 0;
+	sticking = stuck = false;
 }
 
 void verbs_loop_damage(__u64 bytes)
@@ -76,9 +81,32 @@ void verbs_loop_limit(__u64 bytes)
 	pin_limit = bytes;
 }
 
+void verbs_loop_stick(void)
+{
+	pthread_mutex_lock(&loop_lock);
+	sticking = true;
+	pthread_mutex_unlock(&loop_lock);
+}
+
+bool verbs_loop_stuck(void)
+{
+	bool is;
+
+	pthread_mutex_lock(&loop_lock);
+	is = stuck;
+	pthread_mutex_unlock(&loop_lock);
+	return is;
+}
+
 void verbs_loop_fail(__u8 status)
 {
 	fail_status = status;
+}
+
+/* It pins whatever it is asked to. */
+void verbs_refusal(const struct driver_setup *setup, char *text, size_t size)
+{
+	snprintf(text, size, "%s", "");
 }
 
 int verbs_open(struct verbs_device **device, const struct driver_setup *setup)
@@ -99,7 +127,13 @@ void verbs_close(struct verbs_device *device)
 
 void verbs_shutdown(struct verbs_device *device)
 {
-	(void)device;
+	pthread_mutex_lock(&loop_lock);
+	device->shut = true;
+	pthread_cond_broadcast(&loosened);
+	for (__u32 i = 0; i < LOOP_PAIRS; i++)
+		if (pairs[i] && pairs[i]->device == device)
+			pthread_cond_broadcast(&pairs[i]->attributes.send_queue->more);
+	pthread_mutex_unlock(&loop_lock);
 }
 
 void verbs_memory(const struct verbs_device *device, __u64 *guest_address, __u64 *bytes,
@@ -116,6 +150,14 @@ int verbs_reg_mr(struct verbs_device *device, struct verbs_mr *mr, __u64 guest_a
 	int err = -ENOSPC;
 
 	pthread_mutex_lock(&loop_lock);
+	while (sticking && !device->shut) {
+		stuck = true;
+		pthread_cond_wait(&loosened, &loop_lock);
+	}
+	if (device->shut) {
+		pthread_mutex_unlock(&loop_lock);
+		return -EPIPE;
+	}
 	if (kind == VERBS_PINNED && pin_limit && counts.pinned + bytes > pin_limit) {
 		pthread_mutex_unlock(&loop_lock);
 		return failed(-ENOMEM, "no more than %llu bytes may be pinned", pin_limit);
@@ -151,7 +193,7 @@ int verbs_dereg_mr(struct verbs_device *device, const struct verbs_mr *mr)
 	counts.regions--;
 	counts.pinned -= mr->kind == VERBS_PINNED ? mr->bytes : 0;
 	pthread_mutex_unlock(&loop_lock);
-	return 0;
+	return device->shut ? -EPIPE : 0;
 }
 
 int verbs_advise_mr(struct verbs_device *device, const struct verbs_mr *mr, __u64 guest_address,
@@ -364,10 +406,14 @@ int verbs_poll_cq(struct verbs_queue *queue, int count, struct verbs_completion 
 int verbs_wait_cq(struct verbs_queue *queue, __u64 deadline_ns)
 {
 	bool in_time = true;
+	int err;
 
 	pthread_mutex_lock(&loop_lock);
-	while (in_time && queue->taken == queue->written)
+	while (in_time && queue->taken == queue->written && !queue->device->shut)
 		in_time = monotonic_cond_wait_until(&queue->more, &loop_lock, deadline_ns);
+	err = in_time ? 0 : -ETIMEDOUT;
+	if (queue->taken == queue->written && queue->device->shut)
+		err = -EPIPE;
 	pthread_mutex_unlock(&loop_lock);
-	return in_time ? 0 : -ETIMEDOUT;
+	return err;
 }

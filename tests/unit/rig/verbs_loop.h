@@ -8,6 +8,7 @@
 #define FAULTLINE_VERBS_LOOP_H
 
 #include <linux/types.h>
+#include <stdbool.h>
 
 struct verbs_device;
 
@@ -27,6 +28,10 @@ void verbs_loop_reset(void);
 void verbs_loop_damage(__u64 bytes);
 /* A region of more than so many pinned bytes in all is refused with -ENOMEM; 0: never. */
 void verbs_loop_limit(__u64 bytes);
+/* From now on a registration takes until its device is shut down. */
+void verbs_loop_stick(void);
+/* Whether one does. */
+bool verbs_loop_stuck(void);
 /* The next send completes with this status; VERBS_SUCCESS: all is well. */
 void verbs_loop_fail(__u8 status);
 

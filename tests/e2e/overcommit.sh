@@ -87,6 +87,9 @@ check "with both numbers" grep -q '^vm1/net: store kv does not start: tenant vm1
 "$INJECT" run job.ini --set net.rx_policy=pin --set net.queue_depth=4096 --set vm.memory=32M >out 2>err
 equal "a NIC that cannot pin its rings ends the run" $? 1
 check "with both numbers, too" grep -q 'would pin [0-9]* KiB, and [0-9]* KiB are left' err
+"$INJECT" run npf-target-memory --short --set "sweep.limit=machine.memory_limit: 16M, 24M" >out 2>err
+equal "exit code of ranks that would pin more" $? 1
+check "with both numbers of theirs" grep -q '\[ranks io\]: memory=pin: tenant vm1 would pin 8192 KiB, and [0-9]* KiB are left of what memory_limit=16384 KiB' err
 
 gone() { ! pgrep -f "$PWD/job.ini" >/dev/null; }
 job 'memory = demand'

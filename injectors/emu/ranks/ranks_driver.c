@@ -107,6 +107,18 @@ static void ranks_destroy(void *argument)
 	free(driver);
 }
 
+/* A command that the device refused has its sentence at the device, in another thread. */
+static int ranks_refused(const struct driver_setup *setup, int err)
+{
+	char refusal[256] = "";
+
+	if (err == -ENOMEM)
+		verbs_refusal(setup, refusal, sizeof(refusal));
+	if (*refusal)
+		failed(err, "memory=%s: %s", memory_modes[setup->ranks->memory]->name, refusal);
+	return failed_in(err, "[ranks %s]", setup->ranks->name);
+}
+
 static int ranks_create(void **argument, const struct driver_setup *setup)
 {
 	struct ranks_driver *peer = setup->peer, *driver;
@@ -137,7 +149,7 @@ static int ranks_create(void **argument, const struct driver_setup *setup)
 		err = connect_ranks(driver);
 	if (err) {
 		ranks_destroy(driver);
-		return failed_in(err, "[ranks %s]", setup->ranks->name);
+		return ranks_refused(setup, err);
 	}
 	*argument = driver;
 	return 0;

@@ -32,6 +32,8 @@ struct driver_setup;
 
 /* The device of a guest's driver (verbs_rdma.c). */
 int verbs_open(struct verbs_device **device, const struct driver_setup *setup);
+/* The sentence of the last pin that this device has refused, "": it has not. Any thread. */
+void verbs_refusal(const struct driver_setup *setup, char *text, size_t size);
 /* Likewise, by the parts that it has; all outlives the handle. */
 int verbs_attach(struct verbs_device **device, struct verbs_registers *registers,
 		 const struct channel *channel, struct guest_memory *memory);

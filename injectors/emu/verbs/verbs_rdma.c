@@ -144,6 +144,11 @@ int verbs_backend_start(struct verbs_backend **backend, struct rdma *device)
 	return verbs_backend_create(backend, &config);
 }
 
+void verbs_refusal(const struct driver_setup *setup, char *text, size_t size)
+{
+	verbs_backend_refusal(rdma_backend(setup->model), text, size);
+}
+
 int verbs_open(struct verbs_device **device, const struct driver_setup *setup)
 {
 	struct verbs_backend *backend = rdma_backend(setup->model);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +101,12 @@ bool verbs_loop_stuck(void)
 void verbs_loop_fail(__u8 status)
 {
 	fail_status = status;
+}
+
+/* It pins whatever it is asked to. */
+void verbs_refusal(const struct driver_setup *setup, char *text, size_t size)
+{
+	snprintf(text, size, "%s", "");
 }
 
 int verbs_open(struct verbs_device **device, const struct driver_setup *setup)

@@ -34,7 +34,7 @@ UNTOLD = {
     "huge": "entries of the IOPT are not logged", "splits": "likewise",
     "at_msi": "records carry no CPU", "off_msi": "likewise", "behind_others": "likewise",
     "round_trip_best_ns": "records carry a device, not its tenant",
-    "mismatches": "data is not logged",
+    "mismatches": "data is not logged", "cpu_ns": "records carry no CPU time",
     "violations": "a broken invariant is no event",
 }
 # What NICs, RDMA devices, programs, stores and limits give: nothing, in a job of workloads.
@@ -44,7 +44,7 @@ frame_errors interrupts stalls max_stall_ns time_to_steady_ns retransmits timeou
 lost_innocent memory_limited_bytes in_cgroup present_bytes present_most_bytes reclaimed room_waits instances
 instances_refused hits hit_rate worst_hit_rate hits_per_s worst_share transition_ns operations operations_per_s rnr
 dropped resent wire_efficiency suppressed paused_ns commands command_mean_ns registered mapped cache_hits
-cache_misses copied_bytes""".split()
+cache_misses copied_bytes moved_bytes goodput_per_cpu_bytes_per_s""".split()
 passed = failed = 0
 
 

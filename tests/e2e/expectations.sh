@@ -260,6 +260,36 @@ broken vpri-single what_does_not_never_does \
 	'/what_does_not/{ s/timeouts(latency=5ms, window=last)/timeouts(latency=last, window=last)/; s/> 7ms/> 10s/ }'
 broken vpri-single "evicted_pages_fault nothing_broken" "+$twice
 $refused" --set sweep.window="sender.run: iperf3 -w 32K -c {guest} -t 1 -J"
+# A request of all pages is read from page by page and the other way round; nothing is evicted that the device has not.
+broken npf-stages "a_request_asks_for_all_pages the_hosts_is_linear page_by_page_is_over_20_times_as_long
+	unmapped_pages_cost_the_device_nothing" 's/prefault=request/prefault=page/g' \
+	--set sweep.profile="hca.profile: connectx" --set sweep.baseline="mpi.memory=copy, mpi.sizes=4M, mpi.rate=20/s"
+broken npf-stages "page_by_page_is_a_request_a_page each_page_pays_the_device no_device_part_is_shorter_than_was_set
+	it_does_not_depend_on_pages" 's/prefault=page/prefault=request/g; /^no_device/s/connectx/ideal/; s/^\(it_does.*\) < /\1 > /'
+broken npf-stages nothing_broken "+$refused" --set sweep.profile="hca.profile: connectx"
+broken npf-target "a_pinned_pool_does_not_care on_demand_no_buffer_is mapped_is_what_was_touched large_blocks_near_the_pool
+	it_grows_with_the_initiators" '/^large/s/size=last/size=first/g; /^it_grows/s/count=last/count=first/
+	/^large/!{ s/memory=pin/memory=other/g; s/memory=demand/memory=pin/g; s/memory=other/memory=demand/g; }'
+broken npf-target nothing_broken "+$refused" --set sweep.count="io.count: 2, 8"
+broken rdma-sweep "a_longer_timer_is_a_longer_wait a_shorter_one_wastes_the_link the_wish_spares_responses and_costs_the_timer
+	one_way_there_is_one_fault_at_a_time both_ways_a_limit_of_one_is_short four_have_room_for_each_kind" \
+	's/timer=last/timer=other/g; s/timer=first/timer=last/g; s/timer=other/timer=first/g; /^one_way/s/stream/sendrecv/
+	/^both_ways/s/limit=first/limit=last/; /four_have/s/limit=last/limit=first/; /^the_wish/s/read_rnr=no/read_rnr=yes/'
+broken rdma-sweep "a_page_a_request with_a_long_timer_a_wait_for_each_message a_read_has_none_without_the_wish
+	what_is_dropped_is_sent_again nothing_broken" "+[inject lost]
+action = packet_loss
+probability = 5
+duration = 1m
+$refused" --set mpi.operations=50
+broken rdma-thrash "many_do_not each_message_costs_commands the_cache_falls_behind" \
+	'/the_cache_falls/s/memory=demand/memory=cache/' --set mpi.cache_bytes=40M
+broken rdma-thrash "two_fit demand_registers_once" '/^demand_registers/s/memory=demand/memory=cache/g' --set mpi.cache_bytes=1M
+broken rdma-thrash nothing_broken "+$wiped
+$refused" --set sweep.count="mpi.count: 2, 4"
+broken npf-target-memory "what_is_pinned_is_not_there_for_others less_is_worse_for_both with_enough_both_are_the_same
+	on_demand_nothing_is_pinned held" '/^what_is/s/memory=pin/memory=demand/; /less_is_worse/s/pin/demand/; /^with_enough/s/last/first/g
+	/^on_demand/s/memory=demand/memory=pin/; /^held/s/1\.1/0.1/'
+broken npf-target-memory "every_get_hits nothing_broken" "+$refused" --set kv.items=192
 
 for job in "$root"/injectors/jobs/*.ini; do
 	name=$(basename "$job" .ini)

@@ -282,7 +282,8 @@ probability = 5
 duration = 1m
 $refused" --set mpi.operations=50
 broken rdma-thrash "many_do_not each_message_costs_commands the_cache_falls_behind" \
-	'/the_cache_falls/s/memory=demand/memory=cache/' --set mpi.cache_bytes=40M
+	'/the_cache_falls/s/memory=demand/memory=cache/' --set mpi.cache_bytes=40M --set sweep.count="mpi.count: 2, 4" \
+	--set mpi.duration=1s
 broken rdma-thrash "two_fit demand_registers_once" '/^demand_registers/s/memory=demand/memory=cache/g' --set mpi.cache_bytes=1M
 broken rdma-thrash nothing_broken "+$wiped
 $refused" --set sweep.count="mpi.count: 2, 4"

@@ -191,8 +191,8 @@ static void one_that_never_ends_is_open(void **state)
 static void with_its_device_a_wait_ends(void **state)
 {
 	for (size_t i = 0; i < COUNT(chunks); i++) {
-		struct event reset = told_resumed(4 * MS, 1 * MS, PAIR_ELSEWHERE, 17, 2,
-						  RDMA_WAIT_MEMORY);
+		struct event reset =
+			told_resumed(4 * MS, 1 * MS, PAIR_ELSEWHERE, 17, 2, RDMA_WAIT_MEMORY);
 		struct pair_rig rig;
 
 		reset.group = 1;

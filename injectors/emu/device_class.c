@@ -47,6 +47,11 @@ bool device_class_has_packets(const struct device_class *class)
 	return class->has_packets;
 }
 
+bool device_class_has_rings(const struct device_class *class)
+{
+	return !class->has_packets;
+}
+
 bool device_class_has_network(const struct device_class *class)
 {
 	return class->networked != NULL;

@@ -118,6 +118,8 @@ bool device_class_is_disk(const struct device_class *class);
 bool device_class_takes_pasid(const struct device_class *class);
 bool device_class_has_frames(const struct device_class *class);
 bool device_class_has_packets(const struct device_class *class);
+/* Its guest's I/O goes through the channel's rings, not through queues that the guest makes itself. */
+bool device_class_has_rings(const struct device_class *class);
 bool device_class_has_network(const struct device_class *class);
 
 #endif

@@ -288,9 +288,14 @@ int campaign_print(const struct campaign *campaign, const struct campaign_option
 		sweep_point_name(&campaign->sweep, i, name, sizeof(name));
 		fprintf(file, "point %zu of %zu%s%s\n", i + 1, campaign->sweep.points,
 			*name ? ": " : "", printable_of(name).text);
-		fprintf(file, "  machine %s: %u tenants, %u devices, %u workloads, scheduler %s\n",
+		fprintf(file, "  machine %s: %u tenants, %u devices, %u workloads, ",
 			printable_of(machine->name).text, machine->tenant_count,
-			machine->device_count, machine->workload_count,
+			machine->device_count, machine->workload_count);
+		if (machine->ranks_count)
+			fprintf(file, "%u groups of ranks, ", machine->ranks_count);
+		if (machine->kvstore_count)
+			fprintf(file, "%u key-value stores, ", machine->kvstore_count);
+		fprintf(file, "scheduler %s\n",
 			machine->scheduler == SCHEDULER_SERIAL ? "serial" : "affined");
 		if (*machine->directory)
 			fprintf(file, "  files of its memory and disks in %s\n",

@@ -32,6 +32,6 @@ int sizes_parse(const struct option_row *row, const char *text, __u64 sizes[SIZE
 
 /* Made of device_classes.def by job_options(). */
 extern struct option_choice models[];
-extern char models_default[], models_meaning[], models_of_disks[];
+extern char models_default[], models_meaning[], models_of_disks[], models_with_rings[];
 
 #endif

@@ -21,7 +21,7 @@ const struct option_choice policies[] = {{"lru", REPLACE_LRU},
 					 {NULL, 0}};
 
 struct option_choice models[DEVICE_CLASSES + 1];
-char models_default[64], models_meaning[1024], models_of_disks[256];
+char models_default[64], models_meaning[1024], models_of_disks[256], models_with_rings[256];
 
 static const struct option_section sections[] = {
 	{"machine", "The host: its fault service and reclaimer.", false},
@@ -99,6 +99,8 @@ static void describe_models(void)
 	}
 	snprintf(models_default, sizeof(models_default), "%s", device_classes[0]->name);
 	device_classes_text(device_class_is_disk, ",", models_of_disks, sizeof(models_of_disks));
+	device_classes_text(device_class_has_rings, ",", models_with_rings,
+			    sizeof(models_with_rings));
 }
 
 /* What is accepted is what some model takes. */

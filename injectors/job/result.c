@@ -176,7 +176,8 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 	[RESULT_GOODPUT] =
 		{"goodput", NULL, "bytes_per_s", COLUMN_REAL, 10, true,
 		 "bytes per second that loads say they moved, of all together; of frames that are "
-		 "made up, and of ranks' messages: delivered ones"},
+		 "made up, and of ranks' messages: delivered ones. Of several groups of ranks, the "
+		 "sum of their rates, each over its own time"},
 	[RESULT_MIN_GOODPUT] = {"min_goodput", NULL, "bytes_per_s", COLUMN_REAL, 11, true,
 				"bytes per second that a NIC delivered in its slowest 100 ms, of "
 				"the one that had it worst"},
@@ -251,7 +252,8 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 		 "operations that ranks completed: messages of a stream, else one for each rank "
 		 "that took part in a step of its pattern"},
 	[RESULT_OPERATIONS_PER_S] = {"operations_per_s", NULL, NULL, COLUMN_REAL, 16, true,
-				     "the same per second, of all groups together"},
+				     "the same per second: the sum of the groups' rates, each over "
+				     "its own time"},
 	[RESULT_RNR] = {"rnr", NULL, NULL, COLUMN_COUNT, 7, true,
 			"RNR NAKs that RDMA devices sent: a receiver's page was absent"},
 	[RESULT_DROPPED] = {"dropped", NULL, NULL, COLUMN_COUNT, 8, true,
@@ -272,18 +274,21 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 	[RESULT_COMMAND_MEAN] = {"command_mean", NULL, "ns", COLUMN_DURATION, 12, true,
 				 "what one of them took"},
 	[RESULT_REGISTERED] = {"registered", NULL, NULL, COLUMN_COUNT, 10, true,
-			       "pages of regions that guests had registered with RDMA devices at "
-			       "once at most"},
+			       "pages of regions that guests had registered with an RDMA device "
+			       "at once at most, the sum over devices, whose peaks may be at "
+			       "different times"},
 	[RESULT_MAPPED] = {"mapped", NULL, NULL, COLUMN_COUNT, 8, true,
-			   "pages that RDMA devices' page tables had at once at most"},
+			   "pages that an RDMA device's page table had at once at most, the sum "
+			   "over devices, whose peaks may be at different times"},
 	[RESULT_CACHE_HITS] = {"cache_hits", NULL, NULL, COLUMN_COUNT, 10, true,
 			       "buffers that a pin-down cache had registered (memory=cache)"},
 	[RESULT_CACHE_MISSES] = {"cache_misses", NULL, NULL, COLUMN_COUNT, 12, true,
 				 "and those that it had to register"},
 	[RESULT_COPIED] = {"copied", NULL, "bytes", COLUMN_COUNT, 12, true,
 			   "bytes copied to and from bounce buffers (memory=copy)"},
-	[RESULT_ERRORS] = {"errors", NULL, NULL, COLUMN_COUNT, 6, true,
-			   "I/Os and messages that failed"},
+	[RESULT_ERRORS] =
+		{"errors", NULL, NULL, COLUMN_COUNT, 6, true,
+		 "I/Os and messages that failed; they are a result, not an error of the run"},
 	[RESULT_MISMATCHES] =
 		{"mismatches", NULL, NULL, COLUMN_COUNT, 10, true,
 		 "reads that returned other data than was written, and frames that were damaged, "

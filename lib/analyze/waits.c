@@ -237,6 +237,7 @@ static void waits_take_resumed(struct waits *w, struct wait *wait, const struct 
 	wait_begins(wait, e, e->length && e->length < e->time_ns ? e->length : e->time_ns);
 	wait->kind = e->code;
 	wait_on_side(wait, e);
+	wait->ended = e->group;
 	wait_ends(w, wait, e);
 }
 
@@ -255,6 +256,21 @@ static void waits_take_error(struct waits *w, struct wait *wait, const struct ev
 	wait->status = e->code;
 	if (wait->from_ns && !wait->to_ns)
 		wait_ends(w, wait, e);
+}
+
+/* With its device, or its pair (then in error), every wait of it ends that nobody has told the end of. */
+static void open_waits_end(struct waits *w, const struct event *e)
+{
+	bool gone = e->kind == EVENT_DEVICE_GONE;
+
+	for (struct wait *wait = w->known; wait; wait = wait->hh.next) {
+		if (!wait->from_ns || wait->to_ns || wait->device != e->device ||
+		    (!gone && wait->pair != e->tid))
+			continue;
+		wait->ended = true;
+		wait->status = gone ? 0 : e->code;
+		wait_ends(w, wait, e);
+	}
 }
 
 static bool is_of_wait(const struct event *e)
@@ -304,6 +320,10 @@ static int waits_on_events(void *self, const struct event *events, size_t count)
 		if (is_of_wait(&events[i])) {
 			settle_until(w, events[i].time_ns);
 			waits_take(w, &events[i]);
+			if (events[i].kind == EVENT_QP_ERROR)
+				open_waits_end(w, &events[i]);
+		} else if (events[i].kind == EVENT_DEVICE_GONE) {
+			open_waits_end(w, &events[i]);
 		}
 	return 0;
 }

@@ -33,6 +33,7 @@ struct wait {
 	__u8 kind;	       /* enum rdma_wait */
 	__u8 side;	       /* enum rdma_side, where the page is absent; RDMA_SIDES: not known */
 	__u8 status;	       /* enum verbs_status of the error that it ended with, 0: none */
+	bool ended;	       /* with its pair or its device: it did not go on */
 	bool nothing_posted;   /* the NAK was sent for want of a receive, not of a page */
 	__u64 stamp_ns;	       /* lingers since then */
 	struct wait *older, *newer; /* of those that linger */

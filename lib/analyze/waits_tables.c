@@ -42,6 +42,8 @@ static const char *wait_state_name(const struct wait *wait)
 {
 	if (wait->status)
 		return "error";
+	if (wait->ended)
+		return "ended";
 	return wait->to_ns ? "over" : "open";
 }
 
@@ -114,6 +116,8 @@ void wait_tell(const struct wait *wait, const struct session *session, struct se
 			     wait->resent, wait->dropped || wait->resent == 1 ? "" : "s");
 	if (wait->status)
 		sentence_add(words, "; then in error: %s", pair_status_name(wait->status));
+	else if (wait->ended)
+		sentence_add(words, "; then its queue pair ended");
 }
 
 struct wait_row {

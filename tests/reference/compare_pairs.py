@@ -52,6 +52,7 @@ class Wait:
     def __init__(self):
         self.where = self.kind = self.paused = self.resumed = None
         self.peer, self.dropped, self.resent, self.faults, self.status = None, 0, 0, set(), 0
+        self.ended, self.nak_fault, self.drop_fault = False, 0, 0
 
 
 class Truth:
@@ -80,7 +81,7 @@ class Truth:
     def take_rnr_sent(self, r, where, pairs, wait):
         pairs[where].counts["naks"] += 1
         self.counted[where[0], "rnr_sent"] += 1
-        wait.peer = where
+        wait.peer, wait.nak_fault = where, r["fault"]
         self.blame(r, wait)
 
     def take_rnr_received(self, r, where, pairs, wait):
@@ -93,6 +94,7 @@ class Truth:
         if name:
             self.counted[where[0], name] += 1
         wait.dropped += 1
+        wait.drop_fault = wait.drop_fault or r["fault"]
 
     def take_packet_resent(self, r, where, pairs, wait):
         pairs[where].counts[RESENDS[r["code"]]] += 1
@@ -117,16 +119,16 @@ class Truth:
         self.blame(r, wait)
 
     def take_qp_resumed(self, r, where, pairs, wait):
-        wait.resumed = r["time_ns"]
+        wait.resumed, wait.ended = r["time_ns"], r["length"] == 1
 
     def take_qp_error(self, r, where, pairs, wait):
         name = {12: "retries_exceeded", 13: "rnr_exceeded"}.get(r["code"])
         if name:
             self.counted[where[0], name] += 1
         pairs[where].counts["errors"] += 1
-        wait.status = r["code"]
-        if wait.paused and not wait.resumed:
-            wait.resumed = r["time_ns"]
+        for wait in self.waits.values():
+            if wait.where == where and wait.paused and not wait.resumed:
+                wait.status, wait.resumed = r["code"], r["time_ns"]
 
     def take_qp_state(self, r, where, pairs, wait):
         pair = pairs[where]
@@ -188,7 +190,8 @@ def compare_pairs(truth):
 def compare_wait(token, wait, row, totals):
     peer, took = wait.peer or ("-", ""), max((totals.get(f, 0) for f in wait.faults), default=0)
     expected = [*wait.where, wait.kind, peer[0], str(peer[1]), wait.dropped, wait.resent,
-                len(wait.faults), took, "open" if not wait.resumed else "error" if wait.status else "over"]
+                len(wait.faults), took, "open" if not wait.resumed else
+                "error" if wait.status else "ended" if wait.ended else "over"]
     got = [row["device"], int(row["pair"]), row["kind"], row["peer"], row["peer_pair"],
            number(row["dropped"]), number(row["resent"]), number(row["faults"]),
            number(row["worst_fault_ns"]), row["state"]]
@@ -210,6 +213,12 @@ def compare_waits(truth):
     for token in waits.keys() & told.keys():
         problems += compare_wait(token, waits[token], told[token], totals)
     result(f"each of {len(waits)} waits has its row: who, why, for which fault, how many packets", problems)
+    naks = [(token, wait) for token, wait in waits.items() if wait.nak_fault]
+    both = [(token, wait) for token, wait in naks if wait.drop_fault]
+    if naks:
+        result("a packet names the fault that it was dropped for: that of its NAK", [
+            f"{token}: {wait.nak_fault}, dropped for {wait.drop_fault}"
+            for token, wait in both if wait.nak_fault != wait.drop_fault] + ["none does"] * (not both))
     kinds = collections.Counter(wait.kind for wait in waits.values())
     print("    " + ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())))
 

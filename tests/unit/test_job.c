@@ -400,7 +400,9 @@ static void a_link_has_two_ends(void **state)
 		       JOB_PATH ":1: mtu=1024 of tenant/a, and mtu=4096 of its peer tenant/b; "
 				"accepted: the same");
 	assert_refused(HCA("a", "tenant/b") "mtu = 2048\n" HCA("b", "tenant/a") "mtu = 2048\n",
-		       JOB_PATH ":1: mtu=2048 of a; accepted: 1024 or 4096");
+		       "mtu=2048: accepted: 1024, 4096");
+	assert_refused(HCA("a", "tenant/b") "read_only_percent = 1\n" HCA("b", "tenant/a"),
+		       JOB_PATH ":1: [device a] read_only_percent=1: accepted: 0 with model=rdma");
 	assert_refused(HCA("a", "tenant/b") "rnr_timer = 32\n", "0 to 31");
 	assert_refused(HCA("a", "tenant/b") "fault_limit = 65\n", "1 to 64");
 	assert_refused(DISK LOAD "[inject x]\naction = nack_lost\nduration = 1s\n",

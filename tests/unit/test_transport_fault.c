@@ -54,6 +54,7 @@ static void initiator_reads(void **state)
 	two_done(&two.a, DONE(0, 0, 1, 0));
 	assert_int_equal(count(&two.a)->paused_ns, 900 * US);
 	assert_int_equal(two_last(&two.a, TRANSPORT_RESUMED)->since_ns, 700 * US);
+	assert_int_equal(two_last(&two.a, TRANSPORT_RESUMED)->count, 0);
 	assert_int_equal(two_last(&two.a, TRANSPORT_RESUMED)->token,
 			 two_last(&two.a, TRANSPORT_PAUSED)->token);
 	assert_int_equal(two_count(&two.a, TRANSPORT_RESENT), 0);
@@ -375,6 +376,37 @@ static void memory_fails(void **state)
 	two_destroy(&two);
 }
 
+/* As the pair ends, however, a wait of it does, once: it does not go on, and an error is told before. */
+static void a_wait_ends_with_its_pair(void **state)
+{
+	for (int how = 0; how < 3; how++) {
+		const struct transport_event *last;
+		struct two two;
+
+		begin(&two, "npf");
+		two_send(&two.a, VERBS_WRITE, 0, 4096, 600, 0);
+		two.a.fault[RDMA_INITIATOR_READS] = -EAGAIN;
+		two_run(&two);
+		two.now_ns = 300 * US;
+		if (how)
+			transport_modify(two.a.pair, how == 1 ? VERBS_ERROR : VERBS_RESET, 0, 0, 0,
+					 two.now_ns);
+		else
+			transport_give_up(two.a.pair, two.now_ns);
+		assert_int_equal(two_count(&two.a, TRANSPORT_RESUMED), 1);
+		assert_int_equal(two_count(&two.a, TRANSPORT_ERROR), how == 1);
+		last = &two.a.events[two.a.event_count - 1];
+		assert_int_equal(last->kind, TRANSPORT_RESUMED);
+		assert_int_equal(last->count, 1);
+		assert_int_equal(last->now_ns, 300 * US);
+		assert_int_equal(last->token, two_last(&two.a, TRANSPORT_PAUSED)->token);
+		assert_int_equal(count(&two.a)->paused_ns, 300 * US);
+		transport_give_up(two.a.pair, two.now_ns);
+		assert_int_equal(two_count(&two.a, TRANSPORT_RESUMED), 1);
+		two_destroy(&two);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -390,6 +422,7 @@ int main(void)
 		cmocka_unit_test(responder_reads),
 		cmocka_unit_test(drop),
 		cmocka_unit_test(memory_fails),
+		cmocka_unit_test(a_wait_ends_with_its_pair),
 	};
 
 	return cmocka_run_group_tests_name("transport_fault", tests, NULL, NULL);

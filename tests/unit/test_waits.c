@@ -187,6 +187,48 @@ static void one_that_never_ends_is_open(void **state)
 	pair_rig_end(&rig);
 }
 
+/* With its pair or its device a wait ends, whether or not anybody tells its own end; another's goes on. */
+static void with_its_device_a_wait_ends(void **state)
+{
+	for (size_t i = 0; i < COUNT(chunks); i++) {
+		struct event reset =
+			told_resumed(4 * MS, 1 * MS, PAIR_ELSEWHERE, 17, 2, RDMA_WAIT_MEMORY);
+		struct pair_rig rig;
+
+		reset.group = 1;
+		pair_rig_begin(&rig);
+		add_the_classic(&rig, 1);
+		pair_rig_add(&rig, told_paused(1 * MS, PAIR_LEFT, 17, 2, RDMA_WAIT_MEMORY, 0));
+		pair_rig_add(&rig, told_paused(1 * MS, PAIR_LEFT, 18, 3, RDMA_WAIT_MEMORY, 0));
+		pair_rig_add(&rig, told_paused(1 * MS, PAIR_RIGHT, 17, 4, RDMA_WAIT_MEMORY, 0));
+		pair_rig_add(&rig, told_paused(1 * MS, PAIR_ELSEWHERE, 17, 2, RDMA_WAIT_MEMORY, 0));
+		pair_rig_add(&rig, reset);
+		pair_rig_add(&rig, told_pair(EVENT_QP_ERROR, 6 * MS, PAIR_LEFT, 17, 0, 12));
+		pair_rig_add(&rig, told_pair(EVENT_DEVICE_GONE, 9 * MS, PAIR_LEFT, 0, 0, 0));
+		rig.end_ns = 9 * SECOND + 1 * MS;
+		pair_rig_run(&rig, chunks[i]);
+		pair_rig_expect(&rig, 0,
+				"QP 17 of vm1/hca has been waiting for 9.0 s: memory for a fault "
+				"that no event names");
+		pair_rig_expect(&rig, 1,
+				"QP 18 of vm0/hca waited 8.0 ms: memory for a fault that no event "
+				"names; then its queue pair ended");
+		pair_rig_expect(&rig, 2,
+				"QP 17 of vm0/hca waited 5.0 ms: memory for a fault that no event "
+				"names; then in error: RETRY_EXC_ERR");
+		pair_rig_expect(&rig, 3,
+				"QP 17 of vm2/hca waited 3.0 ms: memory for a fault that no event "
+				"names; then its queue pair ended");
+		assert_int_equal(pair_rig_rows(&rig, waits_write), 5);
+		assert_string_equal(pair_rig_cell(&rig, 0, "state").text, "open");
+		assert_string_equal(pair_rig_cell(&rig, 1, "state").text, "ended");
+		assert_string_equal(pair_rig_cell(&rig, 2, "state").text, "error");
+		assert_string_equal(pair_rig_cell(&rig, 3, "state").text, "ended");
+		assert_string_equal(pair_rig_cell(&rig, 4, "state").text, "over");
+		pair_rig_end(&rig);
+	}
+}
+
 /* Lost on its way, or its hearing was: nobody waited, so there is no wait. */
 static void a_nak_alone_is_no_wait(void **state)
 {
@@ -418,6 +460,7 @@ int main(void)
 		cmocka_unit_test(a_token_is_its_machines),
 		cmocka_unit_test(each_kind_has_its_words),
 		cmocka_unit_test(one_that_never_ends_is_open),
+		cmocka_unit_test(with_its_device_a_wait_ends),
 		cmocka_unit_test(a_nak_alone_is_no_wait),
 		cmocka_unit_test(an_event_is_lost),
 		cmocka_unit_test(others_have_no_part),

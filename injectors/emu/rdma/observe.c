@@ -193,7 +193,8 @@ static void tell_resumed(struct observe *observe, __u32 pair, const struct trans
 
 	probe.address = event->side;
 	probe.length = event->since_ns;
-	truth_event(observe, pair, event, no_fault, TRUTH_QP_RESUMED, event->code, 0);
+	probe.group = event->count;
+	truth_event(observe, pair, event, no_fault, TRUTH_QP_RESUMED, event->code, event->count);
 	PAIR_PROBE(qp_resumed, &probe);
 }
 

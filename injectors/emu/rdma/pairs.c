@@ -269,6 +269,7 @@ void pair_release(struct rdma *device, struct rdma_pair *pair)
 	__u32 index = pair->number & (VERBS_QUEUE_PAIRS_MAX - 1);
 
 	set_live(device, pair, false);
+	transport_give_up(pair->transport, monotonic_ns());
 	faults_forget(pair);
 	account_pair_gone(device, pair);
 	pair->send_queue->users--;

@@ -186,12 +186,14 @@ void transport_wait_begin(struct queue_pair *pair, enum transport_waits wait, __
 	transport_tell(pair, &event);
 }
 
-void transport_wait_end(struct queue_pair *pair, enum transport_waits wait, __u64 now_ns)
+static void close_wait(struct queue_pair *pair, enum transport_waits wait, bool goes_on,
+		       __u64 now_ns)
 {
 	struct transport_event event = {
 		.kind = TRANSPORT_RESUMED,
 		.side = waits[wait].side,
 		.code = (__u8)waits[wait].wait,
+		.count = !goes_on,
 		.token = pair->waits[wait].token,
 		.since_ns = pair->waits[wait].since_ns,
 		.now_ns = now_ns,
@@ -204,10 +206,15 @@ void transport_wait_end(struct queue_pair *pair, enum transport_waits wait, __u6
 	transport_tell(pair, &event);
 }
 
-static void end_waits(struct queue_pair *pair, __u64 now_ns)
+void transport_wait_end(struct queue_pair *pair, enum transport_waits wait, __u64 now_ns)
+{
+	close_wait(pair, wait, true, now_ns);
+}
+
+void transport_give_up(struct queue_pair *pair, __u64 now_ns)
 {
 	for (unsigned int wait = 0; wait < TRANSPORT_WAITS; wait++)
-		transport_wait_end(pair, wait, now_ns);
+		close_wait(pair, wait, false, now_ns);
 }
 
 static void enter_error(struct queue_pair *pair, enum verbs_status status, __u64 now_ns)
@@ -220,9 +227,10 @@ static void enter_error(struct queue_pair *pair, enum verbs_status status, __u64
 
 	pair->state = VERBS_ERROR;
 	pair->ready = false;
-	end_waits(pair, now_ns);
 	pair->requester.timer_on = false;
+	/* Who hears that a wait ends has heard why. */
 	transport_tell(pair, &event);
+	transport_give_up(pair, now_ns);
 	requester_flush(pair);
 	responder_flush(pair);
 }
@@ -235,7 +243,7 @@ void transport_fail(struct queue_pair *pair, enum verbs_status status, __u64 now
 
 static void forget_pair(struct queue_pair *pair, __u64 now_ns)
 {
-	end_waits(pair, now_ns);
+	transport_give_up(pair, now_ns);
 	pair->state = VERBS_RESET;
 	pair->ready = false;
 	requester_begin(pair, RDMA_POSITION_FIRST);

@@ -43,7 +43,7 @@ enum transport_event_kind {
 	 * started. */
 	TRANSPORT_REWOUND,
 	TRANSPORT_PAUSED,  /* a side waits: enum rdma_wait */
-	TRANSPORT_RESUMED, /* ... and goes on; since_ns */
+	TRANSPORT_RESUMED, /* ... no more; since_ns; count 1: its pair ends, it does not go on */
 	TRANSPORT_ERROR,   /* the pair is in error: enum verbs_status of what failed */
 };
 
@@ -111,6 +111,8 @@ int transport_pair_create(struct queue_pair **pair, const struct transport_setti
 			  const struct transport_ops *ops, void *device, __u32 number,
 			  __u32 send_depth, __u32 receive_depth);
 void transport_pair_destroy(struct queue_pair *pair);
+/* Before it is destroyed: what waits is told to do so no more. */
+void transport_give_up(struct queue_pair *pair, __u64 now_ns);
 __u32 transport_pair_number(const struct queue_pair *pair);
 
 /*

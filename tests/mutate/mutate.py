@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """Breaks code in small ways, one at a time, and asks whether a unit test notices.
 
-    mutate.py [--sample COUNT] [--seed SEED] [--list] [FILE...]
+    mutate.py [--sample COUNT] [--named] [--seed SEED] [--list] [FILE...]
 
-Mutations are those of sites.py in the files below; without FILE in all of them. --sample takes COUNT by the seed and
-their names, so that the choice changes only where the code does. Those of named.py are tried always. Each is compiled, linked with the unit tests that
-are nearest (programs.py), one after the other until one fails, crashes, hangs or spins. One that no test notices is a
-failure, unless `survivors` says why. One that does not compile does not count.
+Mutations are those of sites.py in the files below; without FILE in all of them; and those of named.py. --sample takes
+COUNT by the seed and their names, so that the choice changes only where the code does, and half as many of the named ones;
+--named takes these alone, all of them. Each is compiled, linked with the unit tests that are nearest (programs.py), one
+after the other until one fails, crashes, hangs or spins. One that no test notices is a failure, unless `survivors` says
+why. One that does not compile does not count.
 """
 import argparse
 import collections
@@ -39,7 +40,7 @@ TESTS = 8  # that are tried for one mutation, at most
 # beside a compiler on each CPU fail with the good code, too.
 SLOW = {"test_devices", "test_floor", "test_iotlb_moves", "test_lookup", "test_model_reference", "test_model_table",
         "test_nic_device", "test_nic_hostile", "test_port", "test_trace_damage"}
-SAMPLE, SEED = 32, 11  # about 60 s of CPU time
+SAMPLE, SEED = 32, 11  # and half as many of those that have a name
 # A /tmp of its own, which goes with the test however that ends: some files there have one name.
 PRIVATE = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=1g none /tmp && exec "$@"', "sh"]
 REASONS = ("equivalent: ", "cost: ", "slow: ")
@@ -167,6 +168,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sample", type=int, nargs="?", const=SAMPLE, help="how many")
     parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--named", action="store_true", help="those that have a name, all of them and no other")
     parser.add_argument("--list", action="store_true", help="say which, and try none")
     parser.add_argument("files", nargs="*")
     options = parser.parse_args()
@@ -178,9 +180,11 @@ def main():
         if not options.files:
             for name in sorted(listed.keys() - {mutation.name for mutation in mutations}):
                 sys.exit(f"not ok - a listed survivor is no mutation any more: {name}")
+        mistakes = named.mutations(options.files)
         if options.sample:
             mutations = sample(mutations, options.sample, options.seed)
-        mutations += named.mutations(options.files)
+            mistakes = sample(mistakes, options.sample // 2, options.seed)
+        mutations = mistakes if options.named else mutations + mistakes
         if not options.list:
             return report(Trial(scratch, known, listed, options.sample), mutations, listed)
     for mutation in mutations:

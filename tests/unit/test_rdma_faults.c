@@ -280,8 +280,9 @@ static void others_do_not_wait(void **state)
 		bool reads = side == RDMA_INITIATOR_WRITES || side == RDMA_RESPONDER_READS;
 
 		rdma_plan_begin();
-		/* Nor does it run out of retries, however long this takes. */
-		rdma_plan.settings[0]->timeout_ns = 0;
+		/* Nor does any run out of retries, however long this takes. */
+		for (int i = 0; i < 2; i++)
+			rdma_plan.settings[i]->timeout_ns = 0;
 		build();
 		inject(INJECT_RESPONSE_LOST, -1);
 		post(0, 0, reads ? VERBS_READ : VERBS_WRITE, responder ? &there[0] : &absent[0],

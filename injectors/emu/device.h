@@ -75,6 +75,7 @@ struct port_fault {
 	__u16 queue;
 	__u8 access;	 /* EVENT_READ or EVENT_WRITE */
 	bool overflowed; /* a group of this round was answered automatically */
+	bool claim;	 /* its groups are taken and told of, and their requests not sent */
 };
 
 /*
@@ -135,13 +136,24 @@ struct port_request {
  */
 int port_request(struct port *port, struct port_request *request);
 /*
+ * The same in two steps, for a device that knows what is absent a while before it can ask. The claim takes the groups and tells
+ * of the detection, so that port_request_group() knows them; own->found_ns is 0. 0, or what port_request() returns, but for
+ * an overflow: then nothing is claimed. After 0 either of the others follows, once, also when the port has stopped.
+ *
+ * port_request_send() does and returns what port_request() does; if not 0, the claim is over, and the next one has other groups.
+ * port_request_drop(): nothing is asked for, the groups are abandoned.
+ */
+int port_request_claim(struct port *port, struct port_request *request);
+int port_request_send(struct port_request *request);
+void port_request_drop(struct port_request *request);
+/*
  * After done() of a request with `own`, whatever it was told: the device goes on, its faults resume or are abandoned, and
  * the request is the caller's. Any thread, also from inside done(); before the port is destroyed. Once.
  */
 void port_request_resume(struct port_request *request);
 /* The index of the group that asks for request->pages[page], and the truth log's number of that fault. From
- * the return of port_request() until done() returns, with `own` until port_request_resume() is called (the caller sees
- * to that); -ENOENT: of no group.
+ * the return of port_request() or port_request_claim() until done() returns, with `own` until port_request_resume()
+ * is called (the caller sees to that); -ENOENT: of no group.
  * Not with a lock held that done() takes while it calls this. */
 int port_request_group(struct port_request *request, __u32 page, __u16 *group, __u64 *truth_fault);
 

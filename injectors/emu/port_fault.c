@@ -54,19 +54,27 @@ bool port_may_raise(const struct port *port)
 	return port->stopping || find_index(port) >= 0;
 }
 
+/* With the lock held: 0, -ESHUTDOWN, or -EIO while page requests are disabled. */
+static int may_ask(struct port *port)
+{
+	if (port->stopping)
+		return -ESHUTDOWN;
+	if (monotonic_ns() >= port->enabled_ns)
+		return 0;
+	atomic_fetch_add(&port->refused, 1);
+	return -EIO;
+}
+
 static int take_index(struct port *port, const struct port_fault *fault, __u32 count)
 {
-	int index;
+	int index, error;
 
 	/* Once, however often one that waits tries again. */
 	if (requests_left(port) < count && (fault->raised || !fault->held_ns))
 		atomic_fetch_add(&port->held_back, 1);
-	if (port->stopping)
-		return -ESHUTDOWN;
-	if (monotonic_ns() < port->enabled_ns) {
-		atomic_fetch_add(&port->refused, 1);
-		return -EIO;
-	}
+	error = may_ask(port);
+	if (error)
+		return error;
 	index = find_index(port);
 	return index < 0 && port_sweep(port) ? find_index(port) : index;
 }
@@ -172,50 +180,52 @@ static void answered_by_iommu(struct port_group *group)
 	group_answer(group, RESPONSE_SUCCESS);
 }
 
-static void request_detect(struct page_request *request, const struct port_group *group)
+static struct page_request group_request(const struct port *port, const struct port_fault *fault,
+					 __u16 index)
 {
-	for (__u32 i = 0; i < group->count; i++) {
-		struct fault_probe probe;
-
-		request->address = group->fault->pages[group->first + i];
-		probe = request_probe(request);
-		probe.value = group->fault->held_ns;
-		FAULT_PROBE(detect, &probe);
-	}
-}
-
-/* Raises one group for up to *count of the fault's pages, from `first` on. */
-static int port_raise_group(struct port *port, struct port_fault *fault, __u32 first, __u32 *count)
-{
-	int index = claim_group(port, fault, first, count);
-	struct page_request request;
-	struct port_group *group;
-	bool taken = true;
-	__u64 delay;
-
-	if (index < 0)
-		return index;
-	group = &port->groups[index];
-	request = (struct page_request){
+	return (struct page_request){
 		.device = port->config.device,
 		.pasid = port->config.pasid,
-		.group = (__u16)index,
+		.group = index,
 		.queue = fault->queue,
 		.flags = fault->access,
 	};
-	atomic_fetch_add(&port->requests, *count);
+}
+
+/* The pages were found absent, and are known by their group from here on. */
+static void group_detect(struct port *port, const struct port_fault *fault, __u16 index)
+{
+	const struct port_group *group = &port->groups[index];
+	struct page_request request = group_request(port, fault, index);
+
+	atomic_fetch_add(&port->requests, group->count);
 	atomic_fetch_add(&port->groups_raised, 1);
 	log_stage(TRUTH_DETECT, fault->found_ns, &request, fault, group);
 	if (fault->held_ns)
 		log_stage(TRUTH_HELD, fault->logged_held_ns, &request, fault, group);
-	request_detect(&request, group);
-	delay = inject_delay(port->config.injections, INJECT_DELIVERY, port->config.device);
+	for (__u32 i = 0; i < group->count; i++) {
+		struct fault_probe probe;
+
+		request.address = fault->pages[group->first + i];
+		probe = request_probe(&request);
+		probe.value = fault->held_ns;
+		FAULT_PROBE(detect, &probe);
+	}
+}
+
+static void group_send(struct port *port, const struct port_fault *fault, __u16 index)
+{
+	__u64 delay = inject_delay(port->config.injections, INJECT_DELIVERY, port->config.device);
+	struct page_request request = group_request(port, fault, index);
+	struct port_group *group = &port->groups[index];
+	bool taken = true;
+
 	group->sent_ns = monotonic_ns();
 	request.deliver_ns = delay ? group->sent_ns + delay : 0;
-	for (__u32 i = 0; i < *count; i++) {
-		request.address = fault->pages[first + i];
+	for (__u32 i = 0; i < group->count; i++) {
+		request.address = fault->pages[group->first + i];
 		request.fault = group->id + i;
-		if (i == *count - 1)
+		if (i == group->count - 1)
 			request.flags |= EVENT_LAST;
 		taken = port_send_request(port, group, i, &request);
 	}
@@ -224,7 +234,31 @@ static int port_raise_group(struct port *port, struct port_fault *fault, __u32 f
 	if (!taken)
 		answered_by_iommu(group);
 	pthread_mutex_unlock(&port->lock);
+}
+
+/* Raises one group for up to *count of the fault's pages, from `first` on. */
+static int port_raise_group(struct port *port, struct port_fault *fault, __u32 first, __u32 *count)
+{
+	int index = claim_group(port, fault, first, count);
+
+	if (index < 0)
+		return index;
+	group_detect(port, fault, (__u16)index);
+	if (!fault->claim)
+		group_send(port, fault, (__u16)index);
 	return 0;
+}
+
+int port_send(struct port *port, const struct port_fault *fault)
+{
+	int error;
+
+	pthread_mutex_lock(&port->lock);
+	error = may_ask(port);
+	pthread_mutex_unlock(&port->lock);
+	for (__u32 i = 0; i < fault->raised && !error; i++)
+		group_send(port, fault, fault->groups[i]);
+	return error;
 }
 
 int port_raise(struct port *port, struct port_fault *fault)

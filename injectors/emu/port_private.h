@@ -76,6 +76,8 @@ int port_dma_again(struct port *port, struct dma *dma, bool write, __u64 *absent
  * there was no index or page request left for the rest. Otherwise -EAGAIN, for want of these, -EIO, -ESHUTDOWN;
  * with the latter two some may have been raised: fault->raised. */
 int port_raise(struct port *port, struct port_fault *fault);
+/* Sends the requests of all groups of a fault with `claim`. -EIO, -ESHUTDOWN: of none. */
+int port_send(struct port *port, const struct port_fault *fault);
 /* With the lock held: could a group be raised now? */
 bool port_may_raise(const struct port *port);
 /* What the responses to its groups mean to a DMA: 0, -EFAULT or -EIO. */

@@ -221,13 +221,10 @@ static bool request_valid(const struct port *port, const struct port_request *re
 	return true;
 }
 
-int port_request(struct port *port, struct port_request *request)
+static void request_prepare(struct port *port, struct port_request *request)
 {
 	struct port_fault *fault = &request->fault;
-	int error;
 
-	if (!request_valid(port, request))
-		return -EINVAL;
 	request->port = port;
 	*fault = (struct port_fault){
 		.request = request,
@@ -250,8 +247,54 @@ int port_request(struct port *port, struct port_request *request)
 		fault->held_ns = fault->found_ns;
 		fault->logged_held_ns = fault->found_ns;
 	}
-	error = port_raise(port, fault);
-	return fault->raised ? request_raised(port, request, error) : error;
+}
+
+int port_request(struct port *port, struct port_request *request)
+{
+	int error;
+
+	if (!request_valid(port, request))
+		return -EINVAL;
+	request_prepare(port, request);
+	error = port_raise(port, &request->fault);
+	return request->fault.raised ? request_raised(port, request, error) : error;
+}
+
+int port_request_claim(struct port *port, struct port_request *request)
+{
+	struct port_fault *fault = &request->fault;
+
+	if (!request_valid(port, request))
+		return -EINVAL;
+	request_prepare(port, request);
+	fault->claim = true;
+	fault->error = port_raise(port, fault);
+	return fault->raised ? 0 : fault->error;
+}
+
+static void claim_ends(struct port_request *request, int error)
+{
+	struct port *port = request->port;
+
+	pthread_mutex_lock(&port->lock);
+	expire_groups(port, &request->fault, error);
+	pthread_mutex_unlock(&port->lock);
+	close_groups(port, &request->fault);
+}
+
+int port_request_send(struct port_request *request)
+{
+	int error = port_send(request->port, &request->fault);
+
+	if (!error)
+		return request_raised(request->port, request, request->fault.error);
+	claim_ends(request, error);
+	return error;
+}
+
+void port_request_drop(struct port_request *request)
+{
+	claim_ends(request, -ESHUTDOWN);
 }
 
 int port_request_group(struct port_request *request, __u32 page, __u16 *group, __u64 *truth_fault)

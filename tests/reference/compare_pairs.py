@@ -7,7 +7,8 @@
 CSVDIR is what `faultline report --csv=CSVDIR --raw-time` wrote of a machine, TRUTH its log (docs/truth-log.md), which
 has each packet by itself; DEVICE... are the names of its devices in the order of their index. Row by row: packets by
 reason, NAKs, suppressed faults and counters of each pair; each wait, put together again by its token, with the
-faults that it names; regions, and what devices count. Prints "ok - ..."/"not ok - ..." lines and the plain closing line.
+faults that it names; each NAK for an absent page, which names the fault that the packet met; regions, and what devices
+count. Prints "ok - ..."/"not ok - ..." lines and the plain closing line.
 """
 import collections
 import csv
@@ -23,6 +24,7 @@ COUNTERS = ["rnr_sent", "rnr_received", "retries", "duplicates", "out_of_sequenc
 REGIONS = ["explicit", "pinned", "demand", "implicit"]
 STATES = ["reset", "init", "rtr", "rts", "sqe", "error"]
 RESEND_TIMEOUT, WIRE = 2, 7
+SIDE_OF_DROP = {0: 3, 4: 1}  # a packet's page was absent: a responder's, an initiator's
 passed = failed = 0
 
 
@@ -52,7 +54,7 @@ class Wait:
     def __init__(self):
         self.where = self.kind = self.paused = self.resumed = None
         self.peer, self.dropped, self.resent, self.faults, self.status = None, 0, 0, set(), 0
-        self.ended, self.nak_fault, self.drop_fault = False, 0, 0
+        self.ended = False
 
 
 class Truth:
@@ -64,6 +66,9 @@ class Truth:
         self.counters, self.events = collections.Counter(), collections.Counter()
         self.counted = collections.Counter()
         self.regions, self.faults = {}, {}
+        # By side what it did not report, for which fault; by token the fault that a packet met; what is over.
+        self.suppressed, self.met, self.over = {}, {}, set()
+        self.misnamed, self.overflowed = [], False
         with open(path) as file:
             for line in file:
                 self.take(json.loads(line))
@@ -73,6 +78,9 @@ class Truth:
         what, method = r["what"], getattr(self, "take_" + r["what"], None)
         if what == "detect":
             self.faults[r["fault"]] = (self.names[r["device"]], r["group"], r["address"])
+        if what in ("resume", "abandon"):
+            self.over.add(r["fault"])
+        self.overflowed |= what == "overflow"
         if method:
             self.events[what] += 1
             where = self.names[r["device"]], r["group"]
@@ -81,8 +89,11 @@ class Truth:
     def take_rnr_sent(self, r, where, pairs, wait):
         pairs[where].counts["naks"] += 1
         self.counted[where[0], "rnr_sent"] += 1
-        wait.peer, wait.nak_fault = where, r["fault"]
+        wait.peer = where
         self.blame(r, wait)
+        met = self.met.get(r["value"], r["fault"])
+        if r["fault"] != met and (r["fault"] or met not in self.over):
+            self.misnamed.append(f"{where} NAK {r['value']}: for {met}, names {r['fault']}")
 
     def take_rnr_received(self, r, where, pairs, wait):
         pairs[where].counts["naks_heard"] += 1
@@ -94,7 +105,17 @@ class Truth:
         if name:
             self.counted[where[0], name] += 1
         wait.dropped += 1
-        wait.drop_fault = wait.drop_fault or r["fault"]
+        if r["code"] in SIDE_OF_DROP:
+            self.meet(r, where)
+
+    def meet(self, r, where):
+        """The first packet of a wait: its page was reported, or not for another fault's sake, or for that of its bit."""
+        fault = self.suppressed.pop((where, SIDE_OF_DROP[r["code"]]), None)
+        if not r["value"] or r["value"] in self.met:
+            return
+        self.met[r["value"]] = r["fault"] if fault is None else fault
+        if r["fault"] != self.met[r["value"]] or (fault is None and not r["fault"] and not self.overflowed):
+            self.misnamed.append(f"{where} packet of {r['value']}: for {fault}, names {r['fault']}")
 
     def take_packet_resent(self, r, where, pairs, wait):
         pairs[where].counts[RESENDS[r["code"]]] += 1
@@ -112,6 +133,7 @@ class Truth:
     def take_fault_suppressed(self, r, where, pairs, wait):
         pairs[where].counts["suppressed"] += 1
         pairs[where].counts["in_window"] += r["value"] == 1
+        self.suppressed[where, r["code"]] = r["fault"]
 
     def take_qp_paused(self, r, where, pairs, wait):
         wait.where, wait.kind = where, WAITS[r["code"]]
@@ -213,12 +235,7 @@ def compare_waits(truth):
     for token in waits.keys() & told.keys():
         problems += compare_wait(token, waits[token], told[token], totals)
     result(f"each of {len(waits)} waits has its row: who, why, for which fault, how many packets", problems)
-    naks = [(token, wait) for token, wait in waits.items() if wait.nak_fault]
-    both = [(token, wait) for token, wait in naks if wait.drop_fault]
-    if naks:
-        result("a packet names the fault that it was dropped for: that of its NAK", [
-            f"{token}: {wait.nak_fault}, dropped for {wait.drop_fault}"
-            for token, wait in both if wait.nak_fault != wait.drop_fault] + ["none does"] * (not both))
+    result(f"each of {len(truth.met)} packets whose page was absent names its fault, and so does its NAK", truth.misnamed)
     kinds = collections.Counter(wait.kind for wait in waits.values())
     print("    " + ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())))
 

@@ -217,7 +217,7 @@ static struct port_request_own own;
 static __u64 own_pages[OWN_PAGES];
 static __u16 own_groups[GROUP_INDEX_MAX];
 
-static int ask_own(struct asked *asked, __u64 page, __u32 count, __u64 found_ns)
+static void fill_own(struct asked *asked, __u64 page, __u32 count, __u64 found_ns)
 {
 	memset(asked, 0xa5, sizeof(*asked));
 	for (__u32 i = 0; i < count && i < OWN_PAGES; i++)
@@ -230,7 +230,28 @@ static int ask_own(struct asked *asked, __u64 page, __u32 count, __u64 found_ns)
 	asked->request.done = told;
 	asked->then = NULL;
 	atomic_init(&asked->told, 0);
+}
+
+static int ask_own(struct asked *asked, __u64 page, __u32 count, __u64 found_ns)
+{
+	fill_own(asked, page, count, found_ns);
 	return raise_it(&asked->request);
+}
+
+static int claim(struct asked *asked, __u64 page, __u32 count)
+{
+	fill_own(asked, page, count, 0);
+	return port_request_claim(rig->devices[0].port, &asked->request);
+}
+
+static int send_claimed(struct asked *asked)
+{
+	int error;
+
+	raising = true;
+	error = port_request_send(&asked->request);
+	raising = false;
+	return error;
 }
 
 /* By the truth log: of all groups, from the first request to the response to the last page. */
@@ -326,6 +347,140 @@ static void what_was_held_back_says_since_when(void **state)
 	assert_true(parts.host_ns > 0);
 	assert_int_equal(parts.host_least_ns, parts.host_ns);
 	assert_int_equal(parts.host_ns + parts.device_least_ns, trips.max);
+}
+
+static void a_claim_is_known_before_it_is_sent(void **state)
+{
+	struct round_trip_parts parts = {0};
+	const struct truth_record *detect;
+	struct asked asked = {0};
+	struct histogram trips;
+	__u64 fault;
+	__u16 group;
+
+	rig_build((struct rig_config){.group_pages = 2});
+	assert_int_equal(claim(&asked, 3, 5), 0);
+	for (__u32 i = 0; i < 5; i++) {
+		assert_int_equal(port_request_group(&asked.request, i, &group, &fault), 0);
+		assert_int_equal(group, i / 2);
+		detect = rig_truth_find(TRUTH_DETECT, fault, (3 + i) * PAGE_BYTES);
+		assert_non_null(detect);
+		assert_int_equal(detect->group, group);
+	}
+	assert_int_equal(port_request_group(&asked.request, 5, &group, &fault), -ENOENT);
+	sleep_until(monotonic_ns() + 20 * NSEC_PER_MSEC);
+	assert_int_equal(rig_truth_count(TRUTH_DETECT), 5);
+	assert_int_equal(rig_truth_count(TRUTH_REQUEST), 0);
+	assert_int_equal(send_claimed(&asked), 0);
+	wait_told(&asked);
+	wait_closed();
+	assert_int_equal(asked.told, 1);
+	assert_int_equal(asked.error, 0);
+	assert_int_equal(absent(3, 5), 0);
+	port_request_resume(&asked.request);
+	assert_int_equal(rig_truth_count(TRUTH_DETECT), 5);
+	assert_int_equal(rig_truth_count(TRUTH_REQUEST), 5);
+	assert_int_equal(rig_truth_count(TRUTH_RESUME), 5);
+	/* It had its indices all the while. */
+	assert_int_equal(rig_truth_count(TRUTH_HELD), 0);
+	histogram_init(&trips);
+	port_round_trips(rig->devices[0].port, &trips, &parts);
+	assert_int_equal(trips.count, 3);
+	assert_true(parts.device_least_ns >= 20 * NSEC_PER_MSEC);
+	assert_int_equal(stats_now().groups, 3);
+	assert_int_equal(stats_now().requests, 5);
+	assert_int_equal(next_index(30), 0);
+	assert_int_equal(rig_violations(rig), 0);
+}
+
+static void a_claim_that_is_dropped_is_abandoned(void **state)
+{
+	struct asked asked = {0}, second = {0};
+
+	rig_build((struct rig_config){.group_pages = 2, .page_requests = 5});
+	assert_int_equal(claim(&asked, 0, 5), 0);
+	assert_int_equal(ask(&second, 20, 1), -EAGAIN);
+	port_request_drop(&asked.request);
+	assert_int_equal(rig_truth_count(TRUTH_ABANDON), 5);
+	assert_int_equal(rig_truth_count(TRUTH_REQUEST), 0);
+	assert_int_equal(stats_now().timeouts, 3);
+	/* What it had is others', although no response ever comes for it. */
+	assert_int_equal(next_index(20), 0);
+	assert_int_equal(claim(&asked, 0, 5), 0);
+	assert_int_equal(send_claimed(&asked), 0);
+	wait_told(&asked);
+	port_request_resume(&asked.request);
+	assert_int_equal(absent(0, 5), 0);
+	assert_int_equal(rig_violations(rig), 0);
+}
+
+static void a_claim_that_cannot_be_sent_is_over(void **state)
+{
+	struct asked asked = {0}, other = {0};
+
+	rig_build((struct rig_config){.reenable_ns = 3600 * NSEC_PER_SEC, .page_requests = 4});
+	rig_arm(rig, INJECT_RESPONSE_FAILURE, 0, 1);
+	assert_int_equal(claim(&asked, 0, PORT_REQUEST_OWN_PAGES + 1), -EINVAL);
+	assert_int_equal(claim(&asked, 0, 3), 0);
+	assert_int_equal(ask(&other, 20, 1), 0);
+	wait_told(&other);
+	wait_closed();
+	/* Page requests are disabled. */
+	assert_int_equal(send_claimed(&asked), -EIO);
+	assert_int_equal(rig_truth_count(TRUTH_REQUEST), 1);
+	assert_int_equal(rig_truth_count(TRUTH_ABANDON), 3);
+	assert_int_equal(claim(&asked, 0, 3), -EIO);
+	assert_int_equal(asked.told, 0);
+	assert_int_equal(stats_now().refused, 2);
+	assert_int_equal(rig_truth_count(TRUTH_DETECT), 4);
+}
+
+static void no_claim_is_told_by_stop(void **state)
+{
+	struct asked asked = {0}, other = {0};
+
+	rig_build((struct rig_config){.page_requests = 4});
+	assert_int_equal(claim(&asked, 0, 4), 0);
+	assert_int_equal(ask(&other, 20, 1), -EAGAIN);
+	assert_int_equal(rig_truth_count(TRUTH_DETECT), 4);
+	port_stop(rig->devices[0].port);
+	assert_int_equal(asked.told, 0);
+	assert_int_equal(rig_truth_count(TRUTH_ABANDON), 0);
+	assert_int_equal(send_claimed(&asked), -ESHUTDOWN);
+	assert_int_equal(asked.told, 0);
+	assert_int_equal(rig_truth_count(TRUTH_ABANDON), 4);
+	assert_int_equal(rig_truth_count(TRUTH_REQUEST), 0);
+	assert_int_equal(claim(&asked, 0, 4), -ESHUTDOWN);
+}
+
+static void a_claim_that_overflows_is_told_by_the_return(void **state)
+{
+	struct asked asked = {0};
+
+	rig_build((struct rig_config){.group_pages = 2});
+	rig_arm(rig, INJECT_OVERFLOW, 0, -1);
+	assert_int_equal(claim(&asked, 0, 7), 0);
+	assert_int_equal(send_claimed(&asked), -EAGAIN);
+	assert_int_equal(stats_now().automatic, 4);
+	assert_int_equal(rig_truth_count(TRUTH_DETECT), 7);
+	assert_int_equal(rig_truth_count(TRUTH_RESUME), 7);
+	assert_int_equal(asked.told, 0);
+}
+
+static void a_claim_has_duplicates_as_well(void **state)
+{
+	struct asked asked = {0};
+
+	rig_build((struct rig_config){.group_pages = 1});
+	rig_arm(rig, INJECT_DUPLICATE, 0, 1);
+	assert_int_equal(claim(&asked, 0, 7), 0);
+	assert_int_equal(send_claimed(&asked), 0);
+	wait_told(&asked);
+	port_request_resume(&asked.request);
+	assert_int_equal(asked.error, 0);
+	assert_int_equal(rig_truth_count(TRUTH_RESUME), 8);
+	assert_int_equal(absent(0, 7), 0);
+	assert_int_equal(rig_violations(rig), 0);
 }
 
 static void own_pages_that_are_given_up_are_abandoned_when_they_resume(void **state)
@@ -846,6 +1001,12 @@ int main(void)
 		RIG_TEST(all_groups_of_a_request_are_answered_first),
 		RIG_TEST(own_pages_are_raised_at_once_and_resume_when_they_are_told_to),
 		RIG_TEST(what_was_held_back_says_since_when),
+		RIG_TEST(a_claim_is_known_before_it_is_sent),
+		RIG_TEST(a_claim_that_is_dropped_is_abandoned),
+		RIG_TEST(a_claim_that_cannot_be_sent_is_over),
+		RIG_TEST(no_claim_is_told_by_stop),
+		RIG_TEST(a_claim_that_overflows_is_told_by_the_return),
+		RIG_TEST(a_claim_has_duplicates_as_well),
 		RIG_TEST(own_pages_that_are_given_up_are_abandoned_when_they_resume),
 		RIG_TEST(own_pages_resume_after_the_port_has_stopped),
 		RIG_TEST(a_duplicate_is_waited_for_as_well),

@@ -17,17 +17,12 @@ __u64 account_token(void *device)
 static struct observe_fault fault_of(const struct rdma_pair *pair,
 				     const struct transport_event *event)
 {
-	enum rdma_side side = event->side;
 	bool memory = event->kind == TRANSPORT_RNR_SENT ||
 		      (event->kind == TRANSPORT_PAUSED && event->code != RDMA_WAIT_RNR) ||
 		      (event->kind == TRANSPORT_DROPPED &&
 		       (event->code == RDMA_DROP_FAULT || event->code == RDMA_DROP_RESPONSE));
 
-	/* A packet is dropped for the page that its bytes are for. */
-	if (event->kind == TRANSPORT_DROPPED)
-		side = event->code == RDMA_DROP_RESPONSE ? RDMA_INITIATOR_WRITES
-							 : RDMA_RESPONDER_WRITES;
-	return memory ? fault_unit_open(pair, side) : (struct observe_fault){0};
+	return memory ? fault_unit_open(pair, event->side) : (struct observe_fault){0};
 }
 
 void account_event(void *argument, struct queue_pair *transport,

@@ -5,8 +5,9 @@
  * while its kind has no report left is handled by the transport as ever, and not reported: a bit is cleared clear_delay
  * after its report has resumed, and then what was not reported is tried again, and reported if it is absent still.
  *
- * A fault is open from its report until port_request_resume(): so long its group means it, for observers. The port's
- * threads only put what was answered into a list; all else is the engine's.
+ * A fault is open from its report until port_request_resume(): so long its group means it, for observers. The profile's time
+ * until the host hears of it is between the claim of its groups and their requests. The port's threads only put what was
+ * answered into a list; all else is the engine's.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -99,11 +100,13 @@ static void fault_done(struct port_request *request, int error)
 static void fault_raise(struct rdma *device, struct rdma_fault *fault, __u64 now_ns)
 {
 	__u32 doublings = least(fault->refusals, REFUSED_DOUBLINGS);
+	bool claimed = fault->state == FAULT_CLAIMED;
 	int error;
 
 	/* From here on another thread may have it. */
 	fault->state = FAULT_RAISED;
-	error = port_request(device->port, &fault->request);
+	error = claimed ? port_request_send(&fault->request)
+			: port_request(device->port, &fault->request);
 	if (!error) {
 		device->totals.faults++;
 		device->totals.fault_pages += fault->request.count;
@@ -112,8 +115,25 @@ static void fault_raise(struct rdma *device, struct rdma_fault *fault, __u64 now
 	fault->error = error == -EAGAIN ? -EAGAIN : -EIO;
 	fault->state = error == -EAGAIN ? FAULT_HELD : FAULT_FAILED;
 	fault->due_ns = now_ns + (error == -EAGAIN ? (__u64)REFUSED_NS << doublings : 0);
+	/* Of a claim all until now has been told. */
+	if (claimed || !fault->own.found_ns)
+		fault->own.found_ns = now_ns;
 	fault->refusals++;
 	device->totals.refused++;
+}
+
+/* The host hears of it later. What has no index yet is raised as a whole then, and says since when. */
+static void fault_detect(struct rdma *device, struct rdma_fault *fault, __u64 now_ns)
+{
+	int error = port_request_claim(device->port, &fault->request);
+
+	fault->state = !error ? FAULT_CLAIMED : error == -EAGAIN ? FAULT_HELD : FAULT_FAILED;
+	if (error == -EAGAIN)
+		fault->own.found_ns = now_ns;
+	else if (error)
+		device->totals.refused++;
+	fault->error = error ? -EIO : 0;
+	fault->due_ns = monotonic_ns() + device->faults.detect_ns;
 }
 
 static void report_page(struct rdma_fault *fault, __u64 page)
@@ -210,7 +230,8 @@ static struct observe_fault fault_observed(const struct rdma_fault *fault)
 {
 	struct observe_fault seen = {0};
 
-	if (fault->state == FAULT_RAISED || fault->state == FAULT_ANSWERED)
+	if (fault->state == FAULT_CLAIMED || fault->state == FAULT_RAISED ||
+	    fault->state == FAULT_ANSWERED)
 		seen.known = !port_request_group((struct port_request *)&fault->request, 0,
 						 &seen.group, &seen.truth);
 	return seen;
@@ -225,6 +246,7 @@ static void suppress(struct rdma_pair *pair, const struct rdma_transfer *transfe
 
 	if (before && !window)
 		fault = fault_observed(before);
+	pair->faults.met[transfer->side] = window ? NULL : before;
 	pair->faults.waiting[transfer->side] = true;
 	device->totals.suppressed++;
 	observe_suppressed(device->observe, pair->number, transfer->side, page, bytes, window,
@@ -248,7 +270,7 @@ void faults_absent(struct rdma_pair *pair, const struct rdma_transfer *transfer,
 	fault->pair = pair;
 	fault->side = transfer->side;
 	fault->refusals = 0;
-	fault->own = (struct port_request_own){fault->pages, fault->groups, now_ns};
+	fault->own = (struct port_request_own){fault->pages, fault->groups, 0};
 	fault->request.own = &fault->own;
 	fault->request.queue = (__u16)(pair->number % device->queues);
 	fault->request.access = write ? EVENT_WRITE : EVENT_READ;
@@ -260,14 +282,12 @@ void faults_absent(struct rdma_pair *pair, const struct rdma_transfer *transfer,
 		add_request(fault, transfer);
 	pair->faults.open[fault->side]++;
 	pair->faults.all++;
+	pair->faults.met[fault->side] = fault;
 	fault->state = FAULT_HELD;
-	fault->due_ns = now_ns + device->faults.detect_ns;
 	if (device->faults.detect_ns)
-		return;
-	fault->own.found_ns = 0;
-	fault_raise(device, fault, now_ns);
-	if (fault->state == FAULT_HELD)
-		fault->own.found_ns = now_ns;
+		fault_detect(device, fault, now_ns);
+	else
+		fault_raise(device, fault, now_ns);
 }
 
 /* Its bit is cleared: what was not reported meanwhile may be now. */
@@ -308,6 +328,9 @@ static void fault_resume(struct rdma *device, struct rdma_fault *fault, bool rai
 	fault->due_ns = now_ns + device->settings->clear_delay_ns;
 	if (!pair)
 		return;
+	for (int side = 0; side < RDMA_SIDES; side++)
+		if (pair->faults.met[side] == fault)
+			pair->faults.met[side] = NULL;
 	/* It tries again by this, and waits once more if it must. */
 	pair->faults.waiting[fault->side] = false;
 	transport_memory(pair->transport, fault->side, fault_result(fault->error), now_ns);
@@ -330,6 +353,10 @@ static bool fault_step(struct rdma *device, struct rdma_fault *fault, __u64 now_
 	case FAULT_HELD:
 		if (!fault->pair)
 			return true;
+		fault_raise(device, fault, now_ns);
+		return false;
+	case FAULT_CLAIMED:
+		/* Told of: the host hears of it, even if nobody waits any more. */
 		fault_raise(device, fault, now_ns);
 		return false;
 	case FAULT_FAILED:
@@ -396,19 +423,12 @@ void faults_forget(struct rdma_pair *pair)
 
 struct observe_fault fault_unit_open(const struct rdma_pair *pair, enum rdma_side side)
 {
-	const struct fault_unit *unit = &pair->device->faults;
-	struct observe_fault seen = {0};
+	const struct rdma_fault *met = pair->faults.met[side];
 
-	for (__u32 i = 0; i < unit->open_count; i++) {
-		const struct rdma_fault *fault = &unit->faults[unit->open[i]];
-
-		if (fault->pair == pair && fault->side == side && !seen.known)
-			seen = fault_observed(fault);
-	}
-	return seen;
+	return met ? fault_observed(met) : (struct observe_fault){0};
 }
 
-/* The port has told of all that was raised: it stopped before us. */
+/* The port has told of all that was raised: it stopped before us. What was not, never will be. */
 void faults_end(struct rdma *device)
 {
 	struct fault_unit *unit = &device->faults;
@@ -419,6 +439,8 @@ void faults_end(struct rdma *device)
 
 		if (fault->state == FAULT_ANSWERED)
 			port_request_resume(&fault->request);
+		else if (fault->state == FAULT_CLAIMED)
+			port_request_drop(&fault->request);
 		fault_give_back(unit, 0);
 	}
 }

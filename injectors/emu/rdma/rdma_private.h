@@ -49,6 +49,8 @@ struct rdma_queue {
 struct pair_faults {
 	__u8 open[RDMA_SIDES], all;
 	bool waiting[RDMA_SIDES]; /* suppressed: tries again once a bit is cleared */
+	/* What the side's last absent page was reported by, or not reported for; NULL: that is over. */
+	const struct rdma_fault *met[RDMA_SIDES];
 };
 
 /* One queue of a pair as the device follows it. */
@@ -91,7 +93,8 @@ struct rdma_pair {
 
 enum report_state {
 	FAULT_FREE,
-	FAULT_HELD,	/* until due_ns, then it is raised: the profile's time, or it was refused */
+	FAULT_HELD, /* until due_ns, then it is raised: no index was left */
+	FAULT_CLAIMED, /* its groups are taken, their requests are sent at due_ns: the profile's time */
 	FAULT_FAILED,	/* could not be raised, the transport is told at due_ns */
 	FAULT_RAISED,	/* the port's */
 	FAULT_ANSWERED, /* resumes at due_ns */
@@ -234,9 +237,9 @@ bool faults_run(struct rdma *device, __u64 now_ns);
 /* 0: nothing is due by itself. */
 __u64 faults_next_ns(const struct rdma *device);
 void faults_forget(struct rdma_pair *pair);
-/* The pair's newest of this side that is the port's; unknown: there is none. */
+/* What the side's last absent page is because of; unknown: it is over, or no index was left for it. */
 struct observe_fault fault_unit_open(const struct rdma_pair *pair, enum rdma_side side);
-/* The device ends: what was answered resumes, what was held is forgotten. */
+/* The device ends: what was answered resumes, what was claimed is abandoned, what was held is forgotten. */
 void faults_end(struct rdma *device);
 
 /* account.c */

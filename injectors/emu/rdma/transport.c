@@ -106,6 +106,8 @@ bool transport_drop(struct queue_pair *pair, enum rdma_drop reason, __u64 positi
 {
 	struct transport_event event = {
 		.kind = TRANSPORT_DROPPED,
+		.side = reason == RDMA_DROP_RESPONSE ? RDMA_INITIATOR_WRITES
+						     : RDMA_RESPONDER_WRITES,
 		.code = (__u8)reason,
 		.psn = rdma_psn(position),
 		.count = 1,

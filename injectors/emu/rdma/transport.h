@@ -36,8 +36,9 @@ struct rdma_transfer {
 enum transport_event_kind {
 	TRANSPORT_RNR_SENT, /* psn, timer, side; code: enum rdma_drop, of what it was sent for */
 	TRANSPORT_RNR_RECEIVED, /* psn, timer, side that waits now */
-	TRANSPORT_DROPPED,	/* one packet that arrived and was not taken: psn, enum rdma_drop */
-	TRANSPORT_RESENT,	/* one packet that had been sent before: psn, enum rdma_resend */
+	/* One packet that arrived and was not taken: psn, enum rdma_drop; FAULT, RESPONSE: side whose page was absent. */
+	TRANSPORT_DROPPED,
+	TRANSPORT_RESENT, /* one packet that had been sent before: psn, enum rdma_resend */
 	/* Goes back, or asks for responses again: psn is the first, count packets will be sent
 	 * again; enum rdma_resend, READ of responses. since_ns: of a timeout, when its timer was
 	 * started. */

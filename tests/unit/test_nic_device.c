@@ -233,6 +233,8 @@ static void frames_lost_on_the_wire_are_its_own(void **state)
 
 static void it_stops_in_the_middle(void **state)
 {
+	__u64 in = 0;
+
 	(void)state;
 	EACH_POLICY(policy)
 	for (__u64 wire = NIC_WIRE_GENERATOR; wire <= NIC_WIRE_LOOP; wire++) {
@@ -244,8 +246,10 @@ static void it_stops_in_the_middle(void **state)
 		nic_plan_inject(INJECT_RESPOND, 100, 20 * NSEC_PER_MSEC);
 		nic_plan_run(&outcome);
 		tell("stopped");
-		assert_true(outcome.frames.in > 0);
+		in += outcome.frames.in;
 	}
+	/* Of one that a busy machine began late none may have come. */
+	assert_true(in > 0);
 }
 
 /* As fast as they come, FAULTLINE_FRAMES of them: a million is `FAULTLINE_FRAMES=1000000`. Of fewer than 65536 the backup

@@ -36,7 +36,7 @@ static void report_all(struct rdma *device)
 static void close_access(const struct rdma_pair *pair, struct open_access *open, bool part)
 {
 	struct rdma *device = pair->device;
-	__u16 queue = (__u16)(pair->number % device->queues);
+	__u16 queue = pair_queue(pair);
 	struct access_batch *batch = &device->accesses[queue];
 
 	if (!open->range.length)
@@ -58,7 +58,7 @@ static bool lies_behind(const struct io_range *open, const struct dma *next)
 void accesses_add(struct rdma_pair *pair, enum rdma_side side, __u32 count)
 {
 	struct rdma *device = pair->device;
-	bool write = side == RDMA_INITIATOR_WRITES || side == RDMA_RESPONDER_WRITES;
+	bool write = side_writes(side);
 	struct open_access *open = &pair->accesses[write];
 	__u64 absent_ns = pair->absent_ns[side];
 	/* Behind the resume that it waited for, which may be of this round. */

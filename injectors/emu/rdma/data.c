@@ -12,13 +12,6 @@
 #define ABSENT_MOST \
 	(RDMA_MTU_MAX / PAGE_BYTES + 1 + VERBS_SGE_MAX) /* pages that a packet can lie in */
 
-static unsigned int rights_needed(const struct rdma_transfer *transfer, bool write)
-{
-	if (transfer->remote)
-		return write ? VERBS_REMOTE_WRITE : VERBS_REMOTE_READ;
-	return write ? VERBS_LOCAL_WRITE : 0;
-}
-
 struct data_walk {
 	struct rdma *device;
 	struct rdma_pair *pair;
@@ -34,9 +27,8 @@ static int take_part(struct data_walk *walk, __u64 iova, __u64 bytes)
 	struct rdma *device = walk->device;
 	__u64 *absent = walk->absent + walk->absents;
 	struct dma *dma = &device->pieces[walk->held];
-	int found = port_dma_try(device->port, (__u16)(walk->pair->number % device->queues),
-				 device->pasid, iova, bytes, walk->write, dma, absent,
-				 ABSENT_MOST - walk->absents);
+	int found = port_dma_try(device->port, pair_queue(walk->pair), device->pasid, iova, bytes,
+				 walk->write, dma, absent, ABSENT_MOST - walk->absents);
 
 	if (found < 0)
 		return found == -EINVAL ? -EINVAL : -EIO;
@@ -50,28 +42,18 @@ static int take_part(struct data_walk *walk, __u64 iova, __u64 bytes)
 
 static int take_parts(struct data_walk *walk, const struct rdma_transfer *transfer, __u32 bytes)
 {
-	unsigned int rights = rights_needed(transfer, walk->write);
-	__u64 skip = transfer->offset, left = bytes;
+	struct transfer_walk parts = {transfer, .skip = transfer->offset, .left = bytes};
+	unsigned int rights = transfer_rights(transfer);
+	struct verbs_sge part;
 	int error = 0;
 
-	for (__u32 i = 0; i < transfer->pieces && left && !error; i++) {
-		const struct verbs_sge *piece = &transfer->piece[i];
-		__u64 part = piece->length - skip;
-
-		if (skip >= piece->length) {
-			skip -= piece->length;
-			continue;
-		}
-		if (part > left)
-			part = left;
-		error = region_check(walk->device->regions, piece->key, piece->address + skip, part,
+	while (!error && transfer_next(&parts, &part)) {
+		error = region_check(walk->device->regions, part.key, part.address, part.length,
 				     rights);
 		if (!error)
-			error = take_part(walk, piece->address + skip, part);
-		left -= part;
-		skip = 0;
+			error = take_part(walk, part.address, part.length);
 	}
-	return error || !left ? error : -EINVAL;
+	return error || !parts.left ? error : -EINVAL;
 }
 
 static int copy_parts(const struct data_walk *walk, char *packet)
@@ -135,8 +117,7 @@ int data_scatter(void *device, struct queue_pair *transport, const struct rdma_t
 int data_check(void *argument, struct queue_pair *transport, const struct rdma_transfer *range)
 {
 	const struct rdma *device = argument;
-	bool write = range->side == RDMA_RESPONDER_WRITES || range->side == RDMA_INITIATOR_WRITES;
-	unsigned int rights = rights_needed(range, write);
+	unsigned int rights = transfer_rights(range);
 	int error = 0;
 
 	(void)transport;

@@ -145,8 +145,9 @@ static void report_page(struct rdma_fault *fault, __u64 page)
 }
 
 /* What is absent of a range, which a region may not have as a whole: then its DMA will say so. */
-static void add_absent(struct rdma_fault *fault, __u64 iova, __u64 bytes, bool write)
+static void add_absent(struct rdma_fault *fault, __u64 iova, __u64 bytes)
 {
+	bool write = fault->request.access == EVENT_WRITE;
 	struct rdma *device = fault->device;
 	struct dma *dma = &device->faults.probe;
 	__u64 absent[GROUP_PAGES_MAX + 1];
@@ -171,29 +172,14 @@ static void add_absent(struct rdma_fault *fault, __u64 iova, __u64 bytes, bool w
 /* prefault=request: from the bytes that faulted to the end of the request. */
 static void add_request(struct rdma_fault *fault, const struct rdma_transfer *transfer)
 {
-	bool write = fault->request.access == EVENT_WRITE;
-	unsigned int rights = transfer->remote ? write ? VERBS_REMOTE_WRITE : VERBS_REMOTE_READ
-			      : write	       ? VERBS_LOCAL_WRITE
-					       : 0;
-	__u64 skip = transfer->offset, left = transfer->total - transfer->offset;
+	struct transfer_walk parts = {transfer, .skip = transfer->offset,
+				      .left = transfer->total - transfer->offset};
+	unsigned int rights = transfer_rights(transfer);
+	struct verbs_sge part;
 
-	for (__u32 i = 0; i < transfer->pieces && left; i++) {
-		const struct verbs_sge *piece = &transfer->piece[i];
-		__u64 part = piece->length - skip;
-
-		if (skip >= piece->length) {
-			skip -= piece->length;
-			continue;
-		}
-		if (part > left)
-			part = left;
-		if (region_check(fault->device->regions, piece->key, piece->address + skip, part,
-				 rights))
-			return;
-		add_absent(fault, piece->address + skip, part, write);
-		left -= part;
-		skip = 0;
-	}
+	while (transfer_next(&parts, &part) &&
+	       !region_check(fault->device->regions, part.key, part.address, part.length, rights))
+		add_absent(fault, part.address, part.length);
 }
 
 static bool has_page(const struct rdma_fault *fault, __u64 page)
@@ -259,8 +245,6 @@ void faults_absent(struct rdma_pair *pair, const struct rdma_transfer *transfer,
 	const struct rdma_fault *before = fault_before(pair, transfer->side, pages[0]);
 	struct rdma *device = pair->device;
 	struct rdma_fault *fault = before ? NULL : fault_take(&device->faults);
-	bool write =
-		transfer->side == RDMA_INITIATOR_WRITES || transfer->side == RDMA_RESPONDER_WRITES;
 	__u64 now_ns = monotonic_ns();
 
 	if (!fault) {
@@ -272,8 +256,8 @@ void faults_absent(struct rdma_pair *pair, const struct rdma_transfer *transfer,
 	fault->refusals = 0;
 	fault->own = (struct port_request_own){fault->pages, fault->groups, 0};
 	fault->request.own = &fault->own;
-	fault->request.queue = (__u16)(pair->number % device->queues);
-	fault->request.access = write ? EVENT_WRITE : EVENT_READ;
+	fault->request.queue = pair_queue(pair);
+	fault->request.access = side_writes(fault->side) ? EVENT_WRITE : EVENT_READ;
 	fault->request.count = 0;
 	fault->request.done = fault_done;
 	for (__u32 i = 0; i < count; i++)

@@ -182,6 +182,54 @@ static inline struct rdma_pair *pair_find(const struct rdma *device, __u32 numbe
 	return pair && pair->number == number ? pair : NULL;
 }
 
+/* The port's queue that its DMA and its faults are of. */
+static inline __u16 pair_queue(const struct rdma_pair *pair)
+{
+	return (__u16)(pair->number % pair->device->queues);
+}
+
+static inline bool side_writes(enum rdma_side side)
+{
+	return side == RDMA_INITIATOR_WRITES || side == RDMA_RESPONDER_WRITES;
+}
+
+static inline unsigned int transfer_rights(const struct rdma_transfer *transfer)
+{
+	bool write = side_writes(transfer->side);
+
+	if (transfer->remote)
+		return write ? VERBS_REMOTE_WRITE : VERBS_REMOTE_READ;
+	return write ? VERBS_LOCAL_WRITE : 0;
+}
+
+/* Through a transfer's pieces: begins with {transfer, skip = transfer->offset, left}. */
+struct transfer_walk {
+	const struct rdma_transfer *transfer;
+	__u64 skip, left; /* bytes; what is left at the end there is no piece for */
+	__u32 piece;
+};
+
+/* The part of the next piece, at most `left` bytes. False: there is none. */
+static inline bool transfer_next(struct transfer_walk *walk, struct verbs_sge *part)
+{
+	while (walk->piece < walk->transfer->pieces && walk->left) {
+		const struct verbs_sge *piece = &walk->transfer->piece[walk->piece++];
+		__u64 bytes = piece->length - walk->skip;
+
+		if (walk->skip >= piece->length) {
+			walk->skip -= piece->length;
+			continue;
+		}
+		if (bytes > walk->left)
+			bytes = walk->left;
+		*part = (struct verbs_sge){piece->address + walk->skip, (__u32)bytes, piece->key};
+		walk->left -= bytes;
+		walk->skip = 0;
+		return true;
+	}
+	return false;
+}
+
 extern const struct device_class rdma_class;
 
 /* rdma.c */

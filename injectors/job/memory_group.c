@@ -9,18 +9,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/base/clock.h"
+#include "lib/base/cgroup.h"
 #include "lib/base/fail.h"
-#include "lib/base/proc.h"
 #include "lib/capture/process.h"
 
 #define GROUP_MODE	0755
 #define REMOVE_TRIES	200
 #define REMOVE_PAUSE_US 10000
 #define GROUP_NAME	"faultline-%u-%llu"
-
-static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
-#define ROOTS (sizeof(roots) / sizeof(roots[0]))
 
 /* One line of a file of the hierarchy's; "" if there is none. */
 static void group_line(const char *directory, const char *name, char *line, int size)
@@ -47,19 +43,6 @@ static bool has_word(const char *line, const char *word)
 	return false;
 }
 
-/* The mounted hierarchy of version 2, NULL: none is mounted where it is expected. */
-static const char *group_root(void)
-{
-	char path[512];
-
-	for (size_t i = 0; i < ROOTS; i++) {
-		snprintf(path, sizeof(path), "%s/cgroup.controllers", roots[i]);
-		if (!access(path, F_OK))
-			return roots[i];
-	}
-	return NULL;
-}
-
 static int group_write(const char *directory, const char *name, const char *text)
 {
 	char path[512];
@@ -76,7 +59,7 @@ static int group_write(const char *directory, const char *name, const char *text
 
 void memory_group_make(struct memory_group *group)
 {
-	const char *root = group_root();
+	const char *root = cgroup_root();
 	char line[256];
 
 	*group = (struct memory_group){0};
@@ -103,29 +86,11 @@ void memory_group_make(struct memory_group *group)
 	}
 }
 
-/* Of this process, as "0::/PATH" of its /proc/PID/cgroup says. */
-static void group_of_own(char *directory, size_t size)
-{
-	char path[64], line[192];
-	FILE *file;
-
-	*directory = '\0';
-	snprintf(path, sizeof(path), "%s/%u/cgroup", proc_root(), (unsigned int)getpid());
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file)) {
-		line[strcspn(line, "\n")] = '\0';
-		if (!strncmp(line, "0::", 3))
-			snprintf(directory, size, "%s%s", group_root(), line + 3);
-	}
-	if (file)
-		fclose(file);
-}
-
 int memory_group_enter(struct memory_group *group)
 {
 	if (!*group->directory)
 		return 0;
-	group_of_own(group->before, sizeof(group->before));
+	(void)cgroup_of(getpid(), group->before, sizeof(group->before));
 	return group_write(group->directory, "cgroup.procs", "0");
 }
 
@@ -180,7 +145,7 @@ static int remove_stale_below(const char *root)
 
 int memory_group_remove_stale(void)
 {
-	const char *root = group_root();
+	const char *root = cgroup_root();
 
 	return root ? remove_stale_below(root) : 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "injectors/real/cgroup.h"
+#include "lib/base/cgroup.h"
 #include "lib/base/proc.h"
 
 #include <errno.h>
@@ -10,41 +11,17 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Where cgroup v2 is mounted: by itself, or beside v1. */
-static const char *cgroup_root(void)
-{
-	static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
-	char path[64];
-
-	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
-		snprintf(path, sizeof(path), "%s/cgroup.controllers", roots[i]);
-		if (!access(path, F_OK))
-			return roots[i];
-	}
-	return NULL;
-}
-
 static int own_directory(const struct target *target, char *name, size_t size)
 {
-	char path[64], line[PATH_MAX];
-	const char *base = cgroup_root();
-	int err = -ENOENT;
-	FILE *file;
+	int err;
 
-	if (!base)
+	if (!cgroup_root())
 		return failed(-ENOENT, "--reclaim: cgroup v2 is not mounted: mount -t cgroup2 none "
 				       "/sys/fs/cgroup");
-	snprintf(path, sizeof(path), "%s/%d/cgroup", proc_root(), target->pid);
-	file = fopen(path, "re");
-	while (file && err && fgets(line, sizeof(line), file)) {
-		line[strcspn(line, "\n")] = '\0';
-		if (strncmp(line, "0::", 3) != 0)
-			continue;
-		err = snprintf(name, size, "%s%s", base, line + 3) < (int)size ? 0 : -ENAMETOOLONG;
-	}
-	if (file)
-		fclose(file);
-	return err ? failed(err, "%s: names no cgroup of version 2", path) : 0;
+	err = cgroup_of(target->pid, name, size);
+	return err ? failed(err, "%s/%d/cgroup: names no cgroup of version 2", proc_root(),
+			    target->pid)
+		   : 0;
 }
 
 /* Processes other than the target in this one directory. */

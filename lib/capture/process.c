@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/capture/process.h"
 
+#include "lib/base/cgroup.h"
 #include "lib/base/clock.h"
 #include "lib/base/proc.h"
 #include "lib/capture/pid_namespace.h"
@@ -65,36 +66,17 @@ bool process_runs(__u32 pid, __u64 start)
 	return !proc_stat((pid_t)pid, &stat) && stat.start == start && start && !stat.ended;
 }
 
-/* A cgroup v2 id is the inode number of its directory. */
-static __u64 cgroup_id(const char *relative)
-{
-	static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
-	char path[PATH_MAX];
-	struct stat status;
-
-	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
-		snprintf(path, sizeof(path), "%s/cgroup.controllers", roots[i]);
-		if (stat(path, &status))
-			continue;
-		snprintf(path, sizeof(path), "%s%s", roots[i], relative);
-		if (!stat(path, &status))
-			return status.st_ino;
-	}
-	return 0;
-}
-
 void process_describe(__u32 kernel_pid, char comm[16], __u64 *cgroup)
 {
 	__u32 pid = pid_to_local(kernel_pid);
-	char text[PATH_MAX], *line;
+	char text[PATH_MAX];
+	struct stat status;
 
 	if (read_file(pid, "comm", text, 17)) {
 		text[strcspn(text, "\n")] = '\0';
 		snprintf(comm, 16, "%.15s", text);
 	}
-	if (!read_file(pid, "cgroup", text, sizeof(text)))
-		return;
-	for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-		if (!strncmp(line, "0::", 3))
-			*cgroup = cgroup_id(line + 3);
+	/* The id of a cgroup of version 2 is the inode number of its directory. */
+	if (!cgroup_of((pid_t)pid, text, sizeof(text)) && !stat(text, &status))
+		*cgroup = status.st_ino;
 }

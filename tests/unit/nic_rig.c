@@ -8,6 +8,7 @@
 
 #include "lib/analyze/sentence.h"
 #include "lib/base/array.h"
+#include "tests/unit/told.h"
 
 void nic_rig_begin(struct nic_rig *rig)
 {
@@ -176,10 +177,7 @@ void nic_rig_run(struct nic_rig *rig, size_t chunk)
 	to = analysis_stream(rig->analysis);
 	tell_devices(rig, to);
 	tell_flows(to);
-	for (size_t i = 0, n; i < rig->count; i += n) {
-		n = chunk && rig->count - i > chunk ? chunk : rig->count - i;
-		assert_int_equal(stream_events(to, rig->events + i, n), 0);
-	}
+	told_in_batches(to, rig->events, rig->count, chunk);
 	end = rig->end_ns ? NIC_START + rig->end_ns : rig->events[rig->count - 1].time_ns;
 	assert_int_equal(to.ops->tick(to.self, end), 0);
 	if (!rig->goes_on)
@@ -188,23 +186,12 @@ void nic_rig_run(struct nic_rig *rig, size_t chunk)
 
 size_t nic_rig_rows(struct nic_rig *rig, analyzer_write *write)
 {
-	static const struct table_wish everything;
-	struct writer *writer;
-
-	assert_int_equal(rows_writer(&writer, &rig->rows), 0);
-	write(rig->analysis, writer, &everything);
-	assert_int_equal(writer_close(writer), 0);
-	return rig->rows.count;
+	return told_rows(&rig->rows, rig->analysis, write);
 }
 
 union cell nic_rig_cell(const struct nic_rig *rig, size_t row, const char *column)
 {
-	size_t c = rows_column(&rig->rows, column);
-
-	assert_true(row < rig->rows.count);
-	if (c == rig->rows.table.column_count)
-		fail_msg("no column %s", column);
-	return rows_row(&rig->rows, row)[c];
+	return told_cell(&rig->rows, row, column);
 }
 
 const char *nic_rig_words(const struct nic_rig *rig, size_t rank, char text[NIC_WORDS])

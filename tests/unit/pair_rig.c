@@ -9,6 +9,7 @@
 #include "lib/analyze/session.h"
 #include "lib/analyze/waits.h"
 #include "lib/base/array.h"
+#include "tests/unit/told.h"
 
 void pair_rig_begin(struct pair_rig *rig)
 {
@@ -140,10 +141,7 @@ void pair_rig_run(struct pair_rig *rig, size_t chunk)
 	assert_int_equal(analysis_create(&rig->analysis, &rig->config), 0);
 	to = analysis_stream(rig->analysis);
 	pair_rig_devices(rig, to);
-	for (size_t i = 0, n; i < rig->count; i += n) {
-		n = chunk && rig->count - i > chunk ? chunk : rig->count - i;
-		assert_int_equal(stream_events(to, rig->events + i, n), 0);
-	}
+	told_in_batches(to, rig->events, rig->count, chunk);
 	end = rig->end_ns ? PAIR_START + rig->end_ns : rig->events[rig->count - 1].time_ns;
 	assert_int_equal(to.ops->tick(to.self, end), 0);
 	assert_int_equal(to.ops->end(to.self, end), 0);
@@ -151,24 +149,12 @@ void pair_rig_run(struct pair_rig *rig, size_t chunk)
 
 size_t pair_rig_rows(struct pair_rig *rig, analyzer_write *write)
 {
-	static const struct table_wish everything;
-	struct writer *writer;
-
-	rows_free(&rig->rows);
-	assert_int_equal(rows_writer(&writer, &rig->rows), 0);
-	write(rig->analysis, writer, &everything);
-	assert_int_equal(writer_close(writer), 0);
-	return rig->rows.count;
+	return told_rows(&rig->rows, rig->analysis, write);
 }
 
 union cell pair_rig_cell(const struct pair_rig *rig, size_t row, const char *column)
 {
-	size_t c = rows_column(&rig->rows, column);
-
-	assert_true(row < rig->rows.count);
-	if (c == rig->rows.table.column_count)
-		fail_msg("no column %s", column);
-	return rows_row(&rig->rows, row)[c];
+	return told_cell(&rig->rows, row, column);
 }
 
 void pair_rig_expect(const struct pair_rig *rig, size_t rank, const char *words)

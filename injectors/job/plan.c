@@ -58,6 +58,21 @@ int plan_no_device(const struct plan_builder *b, const char *where, const char *
 		      near ? near : "", near ? "?" : "");
 }
 
+int plan_model_refused(const struct plan_builder *b, __u32 device,
+		       const struct plan_section *section, const char *lacks,
+		       bool (*accepted)(const struct device_class *class))
+{
+	char models[256], full[PLAN_DEVICE_NAME];
+
+	return failed(
+		-EBADMSG,
+		"%s: [%s %s] device=%s: %s has model=%s, which %s; accepted: devices with model=%s",
+		section->where, section->type, section->name, section->device,
+		plan_device_name(b, device, full, sizeof(full)),
+		b->plan->machine.devices[device].class->name, lacks,
+		device_classes_text(accepted, " or ", models, sizeof(models)));
+}
+
 static int no_tenant(const struct plan_builder *b, __u32 total)
 {
 	char first[JOB_NAME];

@@ -12,20 +12,17 @@ static int traffic_refused(const struct plan_builder *b, const struct job_traffi
 			   __u32 device)
 {
 	const struct device_class *class = b->plan->machine.devices[device].class;
-	char models[256], full[PLAN_DEVICE_NAME];
+	const struct plan_section section = {traffic->where, "traffic", traffic->name,
+					     traffic->device};
+	char full[PLAN_DEVICE_NAME];
 
-	plan_device_name(b, device, full, sizeof(full));
 	if (class->has_frames)
 		return failed(-EBADMSG,
 			      "%s: [traffic %s] device=%s: %s carries the frames of programs; "
 			      "accepted: devices with %s",
-			      traffic->where, traffic->name, traffic->device, full,
-			      class->with_traffic);
-	return failed(-EBADMSG,
-		      "%s: [traffic %s] device=%s: %s has model=%s, which has no frames; accepted: "
-		      "devices with model=%s",
-		      traffic->where, traffic->name, traffic->device, full, class->name,
-		      device_classes_text(device_class_has_frames, " or ", models, sizeof(models)));
+			      traffic->where, traffic->name, traffic->device,
+			      plan_device_name(b, device, full, sizeof(full)), class->with_traffic);
+	return plan_model_refused(b, device, &section, "has no frames", device_class_has_frames);
 }
 
 static int plan_add_traffic(struct plan_builder *b, const struct job_traffic *traffic, __u32 device)
@@ -93,21 +90,17 @@ static int plan_add_program(struct plan_builder *b, const struct job_program *pr
 static int no_network(const struct plan_builder *b, const struct job_program *program, __u32 device)
 {
 	const struct device_class *class = b->plan->machine.devices[device].class;
-	char models[256], full[PLAN_DEVICE_NAME];
+	const struct plan_section section = {program->where, "program", program->name,
+					     program->device};
+	char full[PLAN_DEVICE_NAME];
 
-	plan_device_name(b, device, full, sizeof(full));
 	if (class->networked)
 		return failed(-EBADMSG,
 			      "%s: [program %s] device=%s: %s carries frames that are made up; "
 			      "accepted: devices with %s",
-			      program->where, program->name, program->device, full,
-			      class->with_network);
-	return failed(
-		-EBADMSG,
-		"%s: [program %s] device=%s: %s has model=%s, which has no network; accepted: "
-		"devices with model=%s",
-		program->where, program->name, program->device, full, class->name,
-		device_classes_text(device_class_has_network, " or ", models, sizeof(models)));
+			      program->where, program->name, program->device,
+			      plan_device_name(b, device, full, sizeof(full)), class->with_network);
+	return plan_model_refused(b, device, &section, "has no network", device_class_has_network);
 }
 
 int plan_program(struct plan_builder *b, const struct job_program *program)

@@ -29,6 +29,15 @@ bool plan_device_fits(const struct plan_builder *b, const char *pattern, __u32 d
 /* The pattern fits none: -EBADMSG, or 0 if that is because tenants were left out. */
 int plan_no_device(const struct plan_builder *b, const char *where, const char *pattern);
 
+/* A section whose device= names devices. */
+struct plan_section {
+	const char *where, *type, *name, *device;
+};
+/* Its devices must be of other models than this one: -EBADMSG. `lacks` is such as "takes no ranks". */
+int plan_model_refused(const struct plan_builder *b, __u32 device,
+		       const struct plan_section *section, const char *lacks,
+		       bool (*accepted)(const struct device_class *class));
+
 /* What the model itself asks of the device and of who drives it. */
 int plan_check_class(const struct plan_builder *b, const char *where,
 		     const struct device_config *device, const struct workload_config *workload,

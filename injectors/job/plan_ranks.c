@@ -17,15 +17,9 @@ static bool has_ranks(const struct device_class *class)
 
 static int takes_no_ranks(const struct plan_builder *b, const struct job_ranks *ranks, __u32 device)
 {
-	char models[256], full[PLAN_DEVICE_NAME];
+	const struct plan_section section = {ranks->where, "ranks", ranks->name, ranks->device};
 
-	return failed(-EBADMSG,
-		      "%s: [ranks %s] device=%s: %s has model=%s, which takes no ranks; accepted: "
-		      "devices with model=%s",
-		      ranks->where, ranks->name, ranks->device,
-		      plan_device_name(b, device, full, sizeof(full)),
-		      b->plan->machine.devices[device].class->name,
-		      device_classes_text(has_ranks, " or ", models, sizeof(models)));
+	return plan_model_refused(b, device, &section, "takes no ranks", has_ranks);
 }
 
 static int check_rank_memory(const struct plan_builder *b, const struct job_ranks *ranks,

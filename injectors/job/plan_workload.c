@@ -90,16 +90,11 @@ static int check_fit(const struct plan_builder *b, const struct job_workload *wo
 static int takes_no_workload(const struct plan_builder *b, const struct job_workload *workload,
 			     __u32 device)
 {
-	char models[256], full[JOB_NAME * 2 + 2];
+	const struct plan_section section = {workload->where, "workload", workload->name,
+					     workload->device};
 
-	return failed(
-		-EBADMSG,
-		"%s: [workload %s] device=%s: %s has model=%s, which takes no workload; "
-		"accepted: devices with model=%s",
-		workload->where, workload->name, workload->device,
-		plan_device_name(b, device, full, sizeof(full)),
-		b->plan->machine.devices[device].class->name,
-		device_classes_text(device_class_takes_workload, " or ", models, sizeof(models)));
+	return plan_model_refused(b, device, &section, "takes no workload",
+				  device_class_takes_workload);
 }
 
 static int add_workload(struct plan_builder *b, const struct job_workload *workload, __u32 device)

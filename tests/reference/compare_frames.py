@@ -11,12 +11,13 @@ again byte by byte of the sequence space, what ended it from what RECORDING has 
 "ok - ..."/"not ok - ..." lines and the plain closing line.
 """
 import collections
-import csv
 import json
 import math
 import sys
 
 import flt_read
+import verdict
+from verdict import closing, result
 
 REASONS = {1: "fault", 2: "no_buffer", 3: "cache_full", 4: "backup_full", 5: "before_nic", 6: "wire",
            7: "overlong"}
@@ -26,20 +27,10 @@ BATCH = 32  # frames that the NIC takes off the wire at once; they have come at 
 SYNACK, RETRANSMIT = 86, 85
 FAILED = 32
 RECOVERIES = {1: "timeouts", 2: "probes", 3: "fast", 4: "slow_start"}
-passed = failed = 0
-
-
-def result(name, problems):
-    global passed, failed
-    passed, failed = passed + (not problems), failed + bool(problems)
-    print(f"ok - {name}" if not problems else f"not ok - {name}: {len(problems)} problems")
-    for problem in problems[:8]:
-        print(f"    {problem}")
 
 
 def table(name):
-    with open(f"{sys.argv[1]}/{name}.csv", newline="") as file:
-        return list(csv.DictReader(file))
+    return verdict.table(sys.argv[1], name)
 
 
 def dotted(address):
@@ -351,8 +342,7 @@ def main():
     compare_stalls(frames)
     if len(sys.argv) > 3:
         compare_recoveries(frames, detected, instances(detected))
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
+    return closing()
 
 
 if __name__ == "__main__":

@@ -11,9 +11,11 @@ faults that it names; each NAK for an absent page, which names the fault that th
 count. Prints "ok - ..."/"not ok - ..." lines and the plain closing line.
 """
 import collections
-import csv
 import json
 import sys
+
+import verdict
+from verdict import closing, result
 
 DROPS = ["dropped_fault", "dropped_rnr", "dropped_sequence", "dropped_duplicate", "dropped_response",
          "dropped_no_receive", "dropped_state", "lost_wire"]
@@ -25,20 +27,10 @@ REGIONS = ["explicit", "pinned", "demand", "implicit"]
 STATES = ["reset", "init", "rtr", "rts", "sqe", "error"]
 RESEND_TIMEOUT, WIRE = 2, 7
 SIDE_OF_DROP = {0: 3, 4: 1}  # a packet's page was absent: a responder's, an initiator's
-passed = failed = 0
-
-
-def result(name, problems):
-    global passed, failed
-    passed, failed = passed + (not problems), failed + bool(problems)
-    print(f"ok - {name}" if not problems else f"not ok - {name}: {len(problems)} problems")
-    for problem in problems[:8]:
-        print(f"    {problem}")
 
 
 def table(name):
-    with open(f"{sys.argv[1]}/{name}.csv", newline="") as file:
-        return list(csv.DictReader(file))
+    return verdict.table(sys.argv[1], name)
 
 
 def number(text):
@@ -269,8 +261,7 @@ def main():
     compare_pairs(truth)
     compare_waits(truth)
     compare_devices(truth)
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
+    return closing()
 
 
 if __name__ == "__main__":

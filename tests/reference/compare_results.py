@@ -15,6 +15,8 @@ import json
 import math
 import sys
 
+from verdict import table
+
 PAGE, LAST, MAJOR, WINDOW = 4096, 16, 32, 100_000_000
 AUTOMATIC = 16  # code of a resume: the IOMMU answered itself
 BEYOND = 20
@@ -291,11 +293,6 @@ def compare_row(row, truth, plan, name):
     if planned:
         result(f"{name}: sent and unsent are what was planned ({planned} on each of {devices})",
                int(row["ios"]) + int(row["unsent"]) != planned * devices and row["ios"])
-
-
-def table(directory, name):
-    with open(f"{directory}/{name}.csv", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def compare_report(directory, rows, truths):

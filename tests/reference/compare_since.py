@@ -20,19 +20,11 @@ import sys
 import tempfile
 import time
 
+from verdict import closing, result
+
 INTERVALS = ("request", "delivery", "dispatch", "resolve", "map", "respond", "resume")
 STATES = ("complete", "unfinished", "inconsistent", "overflowed", "discarded", "abandoned")
 MOST = 30  # cuts
-
-passed = failed = 0
-
-
-def result(name, problems):
-    global passed, failed
-    passed, failed = passed + (not problems), failed + bool(problems)
-    print(f"{'not ok' if problems else 'ok'} - {name}{f': {len(problems)} problems' if problems else ''}")
-    for problem in problems[:8]:
-        print(f"    {problem}")
 
 
 def nanoseconds(text):
@@ -182,8 +174,7 @@ def compare_reports(program, recording, chosen, lines, rows, began):
 
 def main(program, recording):
     compare_reports(program, recording, *compare(program, recording))
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
+    return closing()
 
 
 if __name__ == "__main__":

@@ -14,10 +14,11 @@ emulator that waits between the two is being looked at (wait_mutant.py). Prints 
 """
 import bisect
 import collections
-import csv
 import itertools
 import json
 import sys
+
+from verdict import closing, result, table
 
 STAGES = ("detect", "request", "isr", "handler", "resolved", "mapped", "response", "resume")
 INTERVALS = ("request", "delivery", "dispatch", "resolve", "map", "respond", "resume")
@@ -52,25 +53,6 @@ COUNTED = {
 # Events of a group stand for every request in it: truth has one record a request, all of one time.
 PER_GROUP = {"handler": "fault handler started", "response": "page response",
              "resume": "device resumed", "abandon": "fault abandoned"}
-
-passed = failed = 0
-
-
-def result(name, problems):
-    global passed, failed
-    if not problems:
-        passed += 1
-        print(f"ok - {name}")
-        return
-    failed += 1
-    print(f"not ok - {name}: {len(problems)} problems")
-    for problem in problems[:8]:
-        print(f"    {problem}")
-
-
-def table(directory, name):
-    with open(f"{directory}/{name}.csv", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def whole(text):
@@ -436,8 +418,7 @@ def main(arguments):
         if option.startswith("--apart="):
             result("log and probe of each stage are stamped apart",
                    compare_apart(logs, int(option.removeprefix("--apart="))))
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
+    return closing()
 
 
 if __name__ == "__main__":

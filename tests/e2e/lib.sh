@@ -41,6 +41,19 @@ retried() {
 
 check() { check_that "$@"; }
 
+# adopt NAME: the lines of a comparison (tests/reference) in `verdict`, of a run whose errors are in run.err, become ours.
+adopt() {
+	local line
+	while IFS= read -r line; do
+		case $line in
+		'ok - '*) ok "$1: ${line#ok - }" ;;
+		'not ok - '*) not_ok "$1: ${line#not ok - }" ;;
+		'    '* | Traceback* | *Error*) echo "$line" ;;
+		esac
+	done <verdict
+	grep -q 'passed' verdict || not_ok "$1: compared" "$(tail -n 3 run.err verdict)"
+}
+
 # wait_for SECONDS COMMAND...: until it succeeds. SECONDS is about how long it takes on a quiet machine;
 # it has failed when after that nothing that belongs to this suite was seen running or waiting for a CPU
 # in a hundred looks, a second apart, or all of it together has used ten times as much CPU time.

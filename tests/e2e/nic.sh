@@ -56,18 +56,6 @@ run() {
 	/usr/bin/python3 "$root/tests/reference/compare_frames.py" csv truth run.flt >verdict 2>&1
 }
 
-adopt() {
-	local line
-	while IFS= read -r line; do
-		case $line in
-		'ok - '*) ok "$1: ${line#ok - }" ;;
-		'not ok - '*) not_ok "$1: ${line#not ok - }" ;;
-		'    '* | Traceback* | *Error*) echo "$line" ;;
-		esac
-	done <verdict
-	grep -q 'passed' verdict || not_ok "$1: compared" "$(tail -n 3 run.err verdict)"
-}
-
 # sum FILE COLUMN: of all its rows; the first one of `nic`, which has them together.
 sum() {
 	/usr/bin/python3 - "$1" "$2" <<'PY'

@@ -52,18 +52,6 @@ run() {
 	/usr/bin/python3 "$root/tests/reference/compare_pairs.py" csv truth vm0/left vm1/right >verdict 2>&1
 }
 
-adopt() {
-	local line
-	while IFS= read -r line; do
-		case $line in
-		'ok - '*) ok "$1: ${line#ok - }" ;;
-		'not ok - '*) not_ok "$1: ${line#not ok - }" ;;
-		'    '* | Traceback* | *Error*) echo "$line" ;;
-		esac
-	done <verdict
-	grep -q 'passed' verdict || not_ok "$1: compared" "$(tail -n 3 run.err verdict)"
-}
-
 # sum FILE COLUMN: of all its rows.
 sum() {
 	/usr/bin/python3 -c 'import csv, sys
@@ -89,6 +77,14 @@ counted() {
 	done
 }
 
+# held NAME: the job's run, its report held against truth log and counters.
+held() {
+	run "$1"
+	equal "$1: it was recorded" $status 0
+	adopt "$1"
+	counted "$1"
+}
+
 # whole NAME: what arrived is what was sent, from pages that were there.
 whole() {
 	equal "$1: no byte is wrong, no page touched that had gone, no error" \
@@ -96,10 +92,7 @@ whole() {
 }
 
 job "" "pattern = sendrecv;sizes = 64K"
-run send
-equal "send: it was recorded" $status 0
-adopt send
-counted send
+held send
 check "send: somebody was not ready" test "$(waits rnr)" -gt 0
 check "send: somebody waited for memory of its own" test "$(waits memory)" -gt 0
 check "send: a wait is told in words" grep -q 'QP [0-9]* of vm[01]/[a-z]* waited .*: ' <("$FAULTLINE" report run.flt | tr '\n' ' ')
@@ -107,25 +100,16 @@ equal "send: what was dropped before the NAK was sent again" "$(sum csv/waits.cs
 equal "send: no byte is wrong, no page touched that had gone" "$(sum results.csv mismatches) $(sum results.csv violations)" "0 0"
 
 job "" "pattern = stream;op = read;sizes = 64K"
-run read
-equal "read: it was recorded" $status 0
-adopt read
-counted read
+held read
 check "read: somebody waited for the target of a read" test "$(waits read)" -gt 0
 
 job "fault_limit = 1;prefault = page;clear_delay = 3ms" "pattern = stream;sizes = 256K" "rate = 400/s"
-run "one fault at once"
-equal "one fault at once: it was recorded" $status 0
-adopt "one fault at once"
-counted "one fault at once"
+held "one fault at once"
 check "one fault at once: others were not reported" test "$(sum csv/queue_pairs.csv suppressed)" -gt 0
 
 # The host hears of a fault 0.15 ms after its NAK, which names it all the same; so does that of another side's.
 job "profile = connectx;prefault = page;fault_limit = 1;rnr_timer = 5" "pattern = beff;op = write;sizes = 30011;off_cache = yes"
-run "connectx"
-equal "connectx: it was recorded" $status 0
-adopt connectx
-counted connectx
+held "connectx"
 check "connectx: somebody was not ready" test "$(waits rnr)" -gt 0
 check "connectx: others were not reported" test "$(sum csv/queue_pairs.csv suppressed)" -gt 0
 check "connectx: each fault took what the profile has" test "$(least csv/faults.csv total_ns)" -ge 198000
@@ -137,10 +121,7 @@ job "timeout = 5ms" "pattern = sendrecv;sizes = 16K" "rate = 50/s
 action = packet_loss
 probability = 1
 duration = 30s"
-run "with packet_loss"
-equal "with packet_loss: it was recorded" $status 0
-adopt "with packet_loss"
-counted "with packet_loss"
+held "with packet_loss"
 check "with packet_loss: the wire lost some" test "$(sum csv/queue_pairs.csv lost_wire)" -gt 0
 check "with packet_loss: timeouts sent some again" test "$(waits timeout)" -gt 0
 
@@ -150,10 +131,7 @@ job "" "pattern = bcast;op = write;sizes = 16K" "rate = 100/s
 action = packet_duplicate
 probability = 2
 duration = 30s"
-run "with packet_duplicate"
-equal "with packet_duplicate: it was recorded" $status 0
-adopt "with packet_duplicate"
-counted "with packet_duplicate"
+held "with packet_duplicate"
 check "with packet_duplicate: copies were dropped" test "$(sum csv/queue_pairs.csv dropped_duplicate)" -gt 0
 equal "with packet_duplicate: nothing was lost" "$(sum csv/queue_pairs.csv lost_wire)" 0
 whole "with packet_duplicate"
@@ -165,10 +143,7 @@ job "" "pattern = sendrecv;sizes = 64K" "rate = 50/s
 action = nack_lost
 times = 3
 duration = 30s"
-run "with nack_lost"
-equal "with nack_lost: it was recorded" $status 0
-adopt "with nack_lost"
-counted "with nack_lost"
+held "with nack_lost"
 equal "with nack_lost: three were" "$(sum csv/queue_pairs.csv lost_wire)" 3
 equal "with nack_lost: NAKs that were sent were heard or lost" "$(sum csv/queue_pairs.csv naks)" \
 	$(($(sum csv/queue_pairs.csv naks_heard) + $(sum csv/queue_pairs.csv lost_wire)))
@@ -177,10 +152,7 @@ whole "with nack_lost"
 
 # Of alltoall's ranks some share a device: loopback, too. NPF's wish: who reads says that it is not ready, and nothing has to be asked for again.
 job "read_rnr = yes" "pattern = alltoall;op = read;sizes = 64K" "rate = 50/s"
-run "read_rnr"
-equal "read_rnr: it was recorded" $status 0
-adopt "read_rnr"
-counted "read_rnr"
+held "read_rnr"
 check "read_rnr: queue pairs of one device talked" test "$(wc -l <csv/queue_pairs.csv)" -eq 25
 check "read_rnr: responders were told" test "$(sum csv/queue_pairs.csv naks)" -gt 0
 equal "read_rnr: nobody waited for the target of a read in another way" "$(waits read)" 0
@@ -190,10 +162,7 @@ whole "read_rnr"
 
 cold='what = random;pages = 1'
 job "fault = drop" "pattern = alltoall;op = write;sizes = 16K" "rate = 50/s"
-run "fault=drop"
-equal "fault=drop: it was recorded" $status 0
-adopt "fault=drop"
-counted "fault=drop"
+held "fault=drop"
 equal "fault=drop: nobody was told" "$(sum csv/queue_pairs.csv naks)" 0
 check "fault=drop: packets were dropped for a page" test "$(sum csv/queue_pairs.csv dropped_fault)" -gt 0
 check "fault=drop: timeouts sent them again" test "$(waits timeout)" -gt 0
@@ -202,10 +171,7 @@ whole "fault=drop"
 # More buffers than memory: what does not fit goes to storage, and comes back.
 limited="memory_limit = 6M"
 job "" "pattern = sendrecv;sizes = 64K;off_cache = yes;working_set = 2M;buffer_bytes = 2M" "rate = 50/s"
-run "memory_limit"
-equal "memory_limit: it was recorded" $status 0
-adopt "memory_limit"
-counted "memory_limit"
+held "memory_limit"
 check "memory_limit: pages went and came back" test "$(sum results.csv major)" -gt 0
 check "memory_limit: no more was present than the limit and a little" \
 	test "$(sum results.csv present_most_bytes)" -le $((7 << 20))

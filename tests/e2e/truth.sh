@@ -23,19 +23,6 @@ compared() {
 	adopt "$1"
 }
 
-# The comparison's own lines become ours.
-adopt() {
-	local line
-	while IFS= read -r line; do
-		case $line in
-		'ok - '*) ok "$1: ${line#ok - }" ;;
-		'not ok - '*) not_ok "$1: ${line#not ok - }" ;;
-		'    '* | Traceback* | *Error*) echo "$line" ;;
-		esac
-	done <verdict
-	grep -q 'passed' verdict || not_ok "$1: compared" "$(tail -n 3 run.err verdict)"
-}
-
 compare idle "$INJECT" "$root/tests/e2e/jobs/idle.ini"
 adopt idle
 equal "idle: nothing was lost" $record_status 0

@@ -70,7 +70,7 @@ equal "CPU time of a machine: undone" "$? $(said) $(grep -c 'everything injected
 for end in 0 7; do
 	command=()
 	[ $end -eq 0 ] || command=(-- sleep 600)
-	rm -f run.flt
+	rm -f run.flt record.err # what the one before said
 	"$FAULTLINE" record -o run.flt "${command[@]}" 2>record.err &
 	record_pid=$!
 	wait_for 20 grep -q recording record.err && kill -XCPU $record_pid

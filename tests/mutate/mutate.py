@@ -180,7 +180,7 @@ def main():
         if not options.files:
             for name in sorted(listed.keys() - {mutation.name for mutation in mutations}):
                 sys.exit(f"not ok - a listed survivor is no mutation any more: {name}")
-        mistakes = named.mutations(options.files)
+        mistakes = list(named.mutations(options.files))
         if options.sample:
             mutations = sample(mutations, options.sample, options.seed)
             mistakes = sample(mistakes, options.sample // 2, options.seed)

@@ -33,7 +33,7 @@ class Programs:
         members = [*self.members("libfaultline.a", "lib"), *self.members("libinject.a", "injectors"),
                    *self.members("libtests.a", "tests/unit", "tests/reference", "tools")]
         self.read_symbols(members + [f"build/tests/unit/{test}.o" for test in self.links])
-        self.near = {}  # object -> steps from each test
+        self.near = {test: self.steps(test) for test in self.links}
 
     @staticmethod
     def members(archive, *folders):
@@ -43,28 +43,28 @@ class Programs:
                 if path.name in known and (ROOT / path.relative_to(BUILD)).with_suffix(".c").exists()]
 
     def read_symbols(self, objects):
-        defined, self.wanted = {}, collections.defaultdict(set)
+        self.defined, self.own, self.wanted = {}, collections.defaultdict(set), collections.defaultdict(set)
         for line in lines("nm", "-A", *objects):
             path, _, rest = line.partition(":")
             kind, name = rest.split()[-2:]
             if kind == "U":
                 self.wanted[path].add(name)
             elif kind.isupper():
-                defined.setdefault(name, path)
-        self.calls = {path: {defined[name] for name in names if name in defined} - {path}
-                      for path, names in self.wanted.items()}
+                self.defined.setdefault(name, path)
+                self.own[path].add(name)
         self.sees = {}  # object -> what it is made of
         for path in objects:
             self.sees[path] = set(re.split(r"[\s:\\]+", (ROOT / path).with_suffix(".d").read_text()))
 
     def steps(self, test):
-        """From a test's object to every other, by calls."""
+        """From a test's object to every other that its program has, by calls; what the test defines is its own."""
         begin = f"build/tests/unit/{test}.o"
         found, edge = {begin: 0}, [begin]
         while edge:
             following = []
             for path in edge:
-                for other in self.calls.get(path, ()):
+                for name in self.wanted[path] - self.own[begin]:
+                    other = self.defined.get(name, begin)
                     if other not in found:
                         found[other] = found[path] + 1
                         following.append(other)
@@ -76,17 +76,18 @@ class Programs:
         return not any(LIBBPF.match(name) for path in self.objects(source) for name in self.wanted.get(path, ()))
 
     def tests(self, source):
-        """As near a source or header as the nearest and one step more; a word of its name in theirs is one step less."""
-        if not self.near:
-            self.near = {test: self.steps(test) for test in self.links}
+        """As near a source or header as the nearest and one step more; a word of its name in theirs is one step less.
+        A header is its own folder's objects; their mean decides among equals."""
         objects, words = self.objects(source), set(re.findall(r"[a-z0-9]+", source))
+        folder = "build/" + source.rpartition("/")[0] + "/"
+        objects = [path for path in objects if path.startswith(folder)] or objects
         found = []
         for test, steps in self.near.items():
             known = [steps[path] for path in objects if path in steps]
             if known:
-                found.append((min(known) - len(words & set(test.split("_"))), min(known), test))
-        least = min((steps for _, steps, _ in found), default=0)
-        return [test for _, steps, test in sorted(found) if steps <= least + 1]
+                found.append((min(known) - len(words & set(test.split("_"))), sum(known) / len(known), min(known), test))
+        least = min((steps for *_, steps, _ in found), default=0)
+        return [test for *_, steps, test in sorted(found) if steps <= least + 1]
 
     def objects(self, source):
         """What is compiled of it."""
@@ -99,7 +100,7 @@ class Programs:
         changed = directory / source
         changed.parent.mkdir(parents=True, exist_ok=True)
         changed.write_bytes(text)
-        made = []
+        made = {}
         for path in self.objects(source):
             unit = path.removeprefix("build/").removesuffix(".o") + ".c"
             target = directory / path
@@ -109,16 +110,17 @@ class Programs:
                                   cwd=ROOT, capture_output=True, check=False)
             if done.returncode:
                 return None
-            made.append(str(target))
+            made[path] = target
         return made
 
     def link(self, test, objects, program):
-        """The test with these objects; the archives then do not give theirs. None if it does not link."""
+        """The test with those of these objects that it needs, whose archives then do not give theirs. None, or why not."""
         own = [word for word in self.links[test] if word.endswith(".o")]
         rest = [word for word in self.links[test] if not word.endswith(".o")]
-        done = subprocess.run([*LINKER, "-o", str(program), *own, *objects, *rest],
+        changed = [str(made) for path, made in objects.items() if path in self.near[test]]
+        done = subprocess.run([*LINKER, "-o", str(program), *own, *changed, *rest],
                               cwd=ROOT, capture_output=True, text=True, check=False)
-        return done.stderr.splitlines()[-1] if done.returncode else None
+        return "; ".join(done.stderr.splitlines()[-4:]) if done.returncode else None
 
 
 def scratch():

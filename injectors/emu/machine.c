@@ -186,7 +186,8 @@ int machine_wait(struct machine *machine, __u64 timeout_ns, const volatile sig_a
 /*
  * The order is the point: nothing is delayed any more, nothing asks for memory any more (reclaimer,
  * drivers), then devices that wait for a page give up, then nobody can raise a request, then the
- * service runs dry, and the PA manager, which they all may need to get that far, goes last.
+ * service runs dry, and the PA manager, which they all may need to get that far, goes last. Observers know the
+ * machine until then: what the service does for faults that devices gave up is still theirs.
  */
 void machine_stop(struct machine *machine)
 {
@@ -210,11 +211,11 @@ void machine_stop(struct machine *machine)
 			device->config.class->stop(device->model);
 		device->model = NULL;
 	}
+	service_drain(machine->service);
+	emq_stop(machine->emq);
 	access_log_stop(machine->access_log);
 	access_log_stats(machine->access_log, &stats);
 	registry_close(machine->registry, stats.produced);
-	service_drain(machine->service);
-	emq_stop(machine->emq);
 	machine->reclaimer = NULL;
 	machine->registry = NULL;
 	machine->started = false;

@@ -2,7 +2,9 @@
 /* Whole machines: block and copy devices under load, with faults, evictions, overflow, and stops. */
 #include "tests/unit/test.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +12,9 @@
 #include <unistd.h>
 
 #include "injectors/emu/devices/block.h"
-#include "injectors/emu/machine.h"
+#include "injectors/emu/machine_private.h"
+#include "injectors/emu/page_lock.h"
+#include "injectors/emu/port.h"
 #include "injectors/emu/probes.h"
 #include "injectors/emu/thread.h"
 #include "lib/base/fail.h"
@@ -187,11 +191,20 @@ static void reclaim_and_a_small_queue_under_load(void **state)
 	plan.machine.reclaim_interval_ns = NSEC_PER_MSEC;
 	plan.machine.request_queue_entries = 2;
 	plan.machine.scheduler = SCHEDULER_SERIAL;
+	for (int i = 0; i < 4; i++)
+		plan.workloads[i].duration_ns = 60 * NSEC_PER_SEC;
 	start();
-	finish();
-	assert_true(totals.service.overflows > 0);
-	assert_true(totals.memory.evicted_major > 100);
-	assert_true(totals.service.requests > totals.service.groups);
+	assert_int_equal(machine_begin(machine), 0);
+	do {
+		usleep(10000);
+		machine_totals(machine, &totals);
+	} while (!totals.service.overflows || totals.memory.evicted_major <= 100 ||
+		 totals.service.requests <= totals.service.groups);
+	machine_stop(machine);
+	machine_totals(machine, &totals);
+	assert_int_equal(totals.violations, 0);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(machine_workload(machine, i)->mismatches, 0);
 }
 
 static void a_failure_response_is_an_error_to_the_driver(void **state)
@@ -249,6 +262,62 @@ static void a_stop_in_the_middle_of_faults_ends_everything(void **state)
 	}
 }
 
+static void *read_first_page(void *argument)
+{
+	__u64 word;
+
+	return (void *)(long)port_dma_read(machine->devices[0].port, 0, PASID_NONE,
+					   machine->devices[0].iova_offset, &word, sizeof(word));
+}
+
+static void *stop_machine(void *argument)
+{
+	machine_stop(machine);
+	return NULL;
+}
+
+/* Who looks for machines finds this many. */
+static int machines_found(void)
+{
+	DIR *directory = opendir(getenv("FAULTLINE_RUN_DIR"));
+	int found = 0;
+
+	assert_non_null(directory);
+	for (const struct dirent *entry; (entry = readdir(directory));)
+		found += entry->d_name[0] != '.';
+	closedir(directory);
+	return found;
+}
+
+/* A device gives its fault up as it stops; the host is still at it, and probes tell what it does. */
+static void a_machine_is_known_until_its_service_has_run_dry(void **state)
+{
+	pthread_t reader, stopper;
+	int least = 1;
+	void *read;
+
+	describe(1, &block_class, 1);
+	plan.machine.workload_count = 0;
+	start();
+	assert_int_equal(machines_found(), 1);
+	page_lock(machine->tenants[0].locks, 0);
+	assert_int_equal(pthread_create(&reader, NULL, read_first_page, NULL), 0);
+	do {
+		machine_totals(machine, &totals);
+	} while (!totals.service.groups);
+	assert_int_equal(pthread_create(&stopper, NULL, stop_machine, NULL), 0);
+	pthread_join(reader, &read);
+	for (int i = 0; i < 20 && least; i++) {
+		usleep(10000);
+		least = machines_found();
+	}
+	page_unlock(machine->tenants[0].locks, 0);
+	pthread_join(stopper, NULL);
+	assert_int_equal((long)read, -ESHUTDOWN);
+	assert_int_equal(least, 1);
+	assert_int_equal(machines_found(), 0);
+}
+
 static void a_hundred_and_twenty_eight_tenants_run_at_once(void **state)
 {
 	describe(128, &block_class, 31);
@@ -304,6 +373,7 @@ int main(void)
 		MACHINE_TEST(reclaim_and_a_small_queue_under_load),
 		MACHINE_TEST(a_failure_response_is_an_error_to_the_driver),
 		MACHINE_TEST(a_stop_in_the_middle_of_faults_ends_everything),
+		MACHINE_TEST(a_machine_is_known_until_its_service_has_run_dry),
 		MACHINE_TEST(a_hundred_and_twenty_eight_tenants_run_at_once),
 		MACHINE_TEST(wrong_descriptions_are_refused),
 	};

@@ -196,18 +196,27 @@ static void a_region_serves_what_fits(void **state)
 	close_cache();
 }
 
-static void a_refused_registration_leaves_the_cache_whole(void **state)
+static void a_refused_pin_makes_the_cache_smaller(void **state)
 {
-	struct memory_lease lease;
+	struct memory_lease held, other;
+	struct verbs_loop_counts counts;
 
 	open_cache();
 	use_once(0, PAGE_BYTES);
-	verbs_loop_limit(PAGE_BYTES);
-	assert_int_equal(use(&lease, 1, PAGE_BYTES), -ENOMEM);
-	use_once(0, PAGE_BYTES);
-	verbs_loop_limit(0);
 	use_once(1, PAGE_BYTES);
-	expect_cache(1, 3, 0);
+	assert_int_equal(use(&held, 2, PAGE_BYTES), 0);
+	verbs_loop_limit(2 * PAGE_BYTES);
+	use_once(3, PAGE_BYTES); /* instead of 0 and 1 */
+	expect_cache(0, 4, 2);
+	verbs_loop_counts(&counts);
+	assert_int_equal(counts.pinned, 2 * PAGE_BYTES);
+	/* What a message uses stays, and is all that there is room for. */
+	verbs_loop_limit(PAGE_BYTES);
+	assert_int_equal(use(&other, 4, PAGE_BYTES), -ENOMEM);
+	expect_cache(0, 5, 3);
+	assert_int_equal(cache_memory.put(&memory, &held, PAGE_BYTES), 0);
+	use_once(2, PAGE_BYTES);
+	expect_cache(1, 5, 3);
 	close_cache();
 }
 
@@ -266,7 +275,7 @@ int main(void)
 		cmocka_unit_test(the_least_recently_used_goes),
 		cmocka_unit_test(what_a_message_uses_stays),
 		cmocka_unit_test(a_region_serves_what_fits),
-		cmocka_unit_test(a_refused_registration_leaves_the_cache_whole),
+		cmocka_unit_test(a_refused_pin_makes_the_cache_smaller),
 		cmocka_unit_test(lines_of_code_are_those_of_the_documentation),
 	};
 

@@ -70,24 +70,44 @@ static int drop_pinned(struct rank_memory *memory, struct pin_entry *entry)
 	return err;
 }
 
-/* Until `bytes` more fit. What messages use stays. */
+/* The one that was used least recently of those that no message uses; -ENOENT: messages use all. */
+static int drop_idle(struct rank_memory *memory)
+{
+	struct pin_cache *cache = memory->own;
+	struct pin_entry *entry = cache->oldest;
+
+	while (entry && entry->users)
+		entry = entry->newer;
+	if (!entry)
+		return -ENOENT;
+	memory->overflows++;
+	return drop_pinned(memory, entry);
+}
+
+/* Until `bytes` more fit. */
 static int pin_make_room(struct rank_memory *memory, __u64 bytes)
 {
 	struct pin_cache *cache = memory->own;
-	struct pin_entry *entry = cache->oldest, *newer;
 	int err = 0;
 
-	for (; !err && entry && cache->bytes + bytes > memory->cache_bytes; entry = newer) {
-		newer = entry->newer;
-		if (entry->users)
-			continue;
-		err = drop_pinned(memory, entry);
-		memory->overflows++;
-	}
-	if (!err && cache->bytes + bytes > memory->cache_bytes)
-		err = failed(-ENOBUFS,
-			     "a pin-down cache of %llu bytes has %llu in use and %llu to add",
-			     memory->cache_bytes, cache->bytes, bytes);
+	while (!err && cache->bytes + bytes > memory->cache_bytes)
+		err = drop_idle(memory);
+	return err == -ENOENT
+		       ? failed(-ENOBUFS,
+				"a pin-down cache of %llu bytes has %llu in use and %llu to add",
+				memory->cache_bytes, cache->bytes, bytes)
+		       : err;
+}
+
+/* A host that lets no more be pinned, as others have pinned meanwhile, makes the cache smaller. */
+static int register_pinned(struct rank_memory *memory, struct pin_entry *entry)
+{
+	int err;
+
+	do {
+		err = verbs_reg_mr(memory->device, &entry->region, entry->start, entry->bytes,
+				   VERBS_PINNED, MEMORY_RIGHTS);
+	} while (err == -ENOMEM && !drop_idle(memory));
 	return err;
 }
 
@@ -103,13 +123,13 @@ static int add_pinned(struct rank_memory *memory, struct pin_entry **entry, __u6
 	new = calloc(1, sizeof(*new));
 	if (!new)
 		return failed(-ENOMEM, "no memory for a pin-down cache");
-	err = verbs_reg_mr(memory->device, &new->region, start, bytes, VERBS_PINNED, MEMORY_RIGHTS);
+	new->start = start;
+	new->bytes = bytes;
+	err = register_pinned(memory, new);
 	if (err) {
 		free(new);
 		return err;
 	}
-	new->start = start;
-	new->bytes = bytes;
 	new->next = *pin_bucket(cache, start);
 	*pin_bucket(cache, start) = new;
 	pin_link_newest(cache, new);

@@ -251,13 +251,6 @@ static void waits_take_rewound(struct waits *w, struct wait *wait, const struct 
 	wait_ends(w, wait, e);
 }
 
-static void waits_take_error(struct waits *w, struct wait *wait, const struct event *e)
-{
-	wait->status = e->code;
-	if (wait->from_ns && !wait->to_ns)
-		wait_ends(w, wait, e);
-}
-
 /* With its device, or its pair (then in error), every wait of it ends that nobody has told the end of. */
 static void open_waits_end(struct waits *w, const struct event *e)
 {
@@ -275,7 +268,7 @@ static void open_waits_end(struct waits *w, const struct event *e)
 
 static bool is_of_wait(const struct event *e)
 {
-	return e->kind >= EVENT_RNR_SENT && e->kind <= EVENT_QP_ERROR &&
+	return e->kind >= EVENT_RNR_SENT && e->kind <= EVENT_QP_RESUMED &&
 	       e->kind != EVENT_FAULT_SUPPRESSED;
 }
 
@@ -304,11 +297,8 @@ static void waits_take(struct waits *w, const struct event *e)
 	case EVENT_QP_PAUSED:
 		waits_take_paused(w, wait, e);
 		break;
-	case EVENT_QP_RESUMED:
-		waits_take_resumed(w, wait, e);
-		break;
 	default:
-		waits_take_error(w, wait, e);
+		waits_take_resumed(w, wait, e);
 	}
 }
 
@@ -320,9 +310,8 @@ static int waits_on_events(void *self, const struct event *events, size_t count)
 		if (is_of_wait(&events[i])) {
 			settle_until(w, events[i].time_ns);
 			waits_take(w, &events[i]);
-			if (events[i].kind == EVENT_QP_ERROR)
-				open_waits_end(w, &events[i]);
-		} else if (events[i].kind == EVENT_DEVICE_GONE) {
+		} else if (events[i].kind == EVENT_QP_ERROR ||
+			   events[i].kind == EVENT_DEVICE_GONE) {
 			open_waits_end(w, &events[i]);
 		}
 	return 0;

@@ -178,6 +178,9 @@ bench: ## install what is missing, build, measure beside the named peers
 campaigns: all ## run the shipped campaigns with their full grids
 	$(Q)tests/campaigns.sh full
 
+expectations: all ## break each expectation of each campaign: the longer form of suite `expectations`
+	$(Q)EXPECTATIONS=all tests/e2e/expectations.sh
+
 soak: all ## ten minutes of record and inject, memory must stay flat
 	$(Q)SOAK_SECONDS=600 tests/e2e/soak.sh
 
@@ -219,6 +222,6 @@ clean: ## remove everything built
 
 -include $(shell find $(sort $(BUILD) $(BPF_BUILD)/bpf) -name '*.d' 2>/dev/null)
 
-.PHONY: all help tests unit demo check fresh lab lab-shell lab-programs bench bench-programs campaigns soak kills fuzz-programs fuzz-long mutate hostile install clean
+.PHONY: all help tests unit demo check fresh lab lab-shell lab-programs bench bench-programs campaigns expectations soak kills fuzz-programs fuzz-long mutate hostile install clean
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -8,7 +8,7 @@
 # added there, also of those that are stopped (Ctrl-C, SIGTERM); what has been found is kept beside that file, as
 # small as it covers the same; what fails lies there.
 set -uo pipefail
-seconds=${FUZZ_SECONDS:-6} count=${FUZZ_COUNT:-}
+seconds=${FUZZ_SECONDS:-3} count=${FUZZ_COUNT:-}
 bin=build/fuzz/bin
 export ASAN_OPTIONS=quarantine_size_mb=64
 passed=0 failed=0 stopped=no pids=()

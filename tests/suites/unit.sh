@@ -6,13 +6,15 @@ set -uo pipefail
 build=$1
 export FAULTLINE_RUN_DIR=/run/faultline-unit.$$
 export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
-passed=0 failed=0 skipped=0
+passed=0 failed=0 skipped=0 costs=''
+told=$(mktemp)
 summed() { sed -nE "s/.*\[==========\] $1.*/\1/p" <<<"$output" | awk '{ sum += $1 } END { print sum + 0 }'; }
 for program in "$build"/tests/unit/test_*; do
 	[ -x "$program" ] && [ -f "$program" ] || continue
 	case $program in *.o | *.d) continue ;; esac
-	output=$(tests/watchdog.py run --cpu 600 --quiet 120 -- "$program" 2>&1)
+	output=$(tests/watchdog.py run --cpu 600 --quiet 120 --told "$told" -- "$program" 2>&1)
 	status=$?
+	costs+="$(cat "$told") ${program##*/test_}"$'\n'
 	echo "$output"
 	p=$(grep -c '^\[       OK \]' <<<"$output")
 	f=$(sed -nE 's/^\[  FAILED  \] ([0-9]+) test\(s\).*/\1/p' <<<"$output" | head -n 1)
@@ -38,6 +40,8 @@ for program in "$build"/tests/unit/test_*; do
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 done
 rmdir "$FAULTLINE_RUN_DIR" 2>/dev/null
+rm -f "$told"
+echo "# CPU seconds, the dearest: $(sort -rn <<<"$costs" | head -n 12 | awk '{ print $2, $1 }' | paste -sd, | sed 's/,/, /g')"
 [ $((passed + failed + skipped)) -gt 0 ] || { echo "not ok - no test program in $build/tests/unit" && failed=1; }
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Page requests for memory of which it is known why it is not there: each page's cause, kind and
 # answer as recorded, against what was made, the process's pagemap and the kernel's own counters.
-# sample: 6.1 new
+# sample: 6.1
 # cpus: 1
 # modules: zram
 # own modules: faultline_device

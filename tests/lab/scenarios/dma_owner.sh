@@ -2,7 +2,7 @@
 # Who owns a DMA address: a driver that leaks mappings, and a device that goes on after the unmap,
 # against the counters of the module whose device it is.
 #
-# sample: 6.1 new
+# sample: 6.1
 # iommu: none
 # own modules: faultline_device
 # files: build/tests/lab/programs/dma_driver

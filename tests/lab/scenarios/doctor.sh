@@ -3,7 +3,7 @@
 # recording then attaches, before the modules are loaded and after. What this kernel cannot show it says.
 # Refused programs take only their own rows with them.
 #
-# sample: 6.1 new
+# sample: new
 # iommu: intel
 # devices: -device edu
 # modules: vfio-pci vfio_iommu_type1 rdma_rxe

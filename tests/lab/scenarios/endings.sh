@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Page requests that end otherwise: nobody's PASID, pages that are not there or may not be written, a
 # queue that overflows, processes and devices that go while requests wait, answers held back.
-# sample: 6.1 new
+# sample: new
 # cpus: 2
 # own modules: faultline_device
 # disabled: iopf_handler

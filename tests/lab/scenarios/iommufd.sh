@@ -3,6 +3,7 @@
 # the emulated device attached to it, and faultline-inject at the other end of the fault queue. Recorded,
 # and held against the module's log: every request, its group, its answer, and what was mapped for it.
 # kernels: 6.12 new
+# sample: new
 # own modules: iommufd faultline_device_iommufd
 # cpus: 2
 # files: build/tests/lab/programs/containers

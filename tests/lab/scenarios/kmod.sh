@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # The module faultline_device by itself, no recorder beside it: every end that a request can have,
 # devices that go with requests pending, processes that are killed, loading and unloading.
-# sample: 6.1 new
+# sample: new
 # own modules: faultline_device
 # cpus: 2
 

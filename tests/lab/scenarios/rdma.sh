@@ -4,7 +4,7 @@
 #
 # Soft-RoCE pages on demand since Linux 6.15. Before, the same traffic runs over pinned memory: the
 # device's counters are read, and of the rest it is said that this driver has none.
-# sample: 6.1 new
+# sample: new
 # modules: ib_uverbs rdma_rxe mlx5_ib dummy null_blk configfs
 # modules 6.1: ib_uverbs rdma_rxe mlx5_ib dummy null_blk configfs crc32_generic
 # modules 6.12: ib_uverbs rdma_rxe mlx5_ib dummy null_blk configfs crc32_generic

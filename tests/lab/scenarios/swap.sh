@@ -5,6 +5,7 @@
 # that is read back for a write is mapped read-only first and faults again (51 of 51 writes, none of 25
 # reads); the log knows one fault a page, so 6.1 is left out.
 # kernels: 6.12 new
+# sample: 6.12
 # cpus: 2
 # modules: null_blk configfs
 # disabled: page_fault_user

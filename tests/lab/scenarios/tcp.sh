@@ -2,7 +2,7 @@
 # What TCP sends again, and why: two network namespaces with a NIC between them that loses what it is told to,
 # against the namespaces' own counters; then the same as an emulated machine whose NIC has told of it.
 #
-# sample: 6.1 new
+# sample: new
 # modules: tun
 # files: build/tests/lab/programs/tcp_loss
 # disabled: tcp_state

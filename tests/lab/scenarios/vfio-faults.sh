@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Unrecoverable faults of real devices, also those that the kernel's rate limit keeps to itself:
 # all of them against the drivers' own count of faulting DMAs and against the kernel's log.
-# sample: 6.1 new
+# sample: new
 # iommu: intel
 # disk: vfio 64M
 # devices: -device edu -device edu -device nvme,drive=vfio,serial=vfio

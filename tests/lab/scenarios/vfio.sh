@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Drivers in user space at work: maps and pins, both limits, resets and interrupts, against the
 # drivers' own counters, the kernel's account of locked memory and its log.
-# sample: 6.1 new
+# sample: 6.1
 # iommu: intel
 # disk: vfio 64M
 # devices: -device edu -device nvme,drive=vfio,serial=vfio

@@ -3,7 +3,7 @@
 # not is counted; with the IOMMU's registers every one is decoded. Against the driver's own count
 # of the DMAs that faulted, and the kernel's log.
 #
-# sample: 6.1 new
+# sample: new
 # iommu: intel
 # devices: -device edu
 # modules: vfio-pci vfio_iommu_type1

@@ -14,8 +14,9 @@ recorded_by() { # NAME COMMAND...
 	"$@" faultline record --tcp -q --duration 500ms -o "user/$name.flt" 2>"$name.err"
 	equal "recorded by $name" "$(($? % 5))" 0
 	cat "$name.err"
-	"$@" faultline doctor --csv=- --table probes >"$results/$name-probes.csv"
-	"$@" faultline doctor --csv=- --table paths >"$results/$name-paths.csv"
+	"$@" faultline doctor --csv="user/$name"
+	cp "user/$name/probes.csv" "$results/$name-probes.csv"
+	cp "user/$name/paths.csv" "$results/$name-paths.csv"
 	cp "user/$name.flt" "$results"
 }
 

@@ -25,6 +25,8 @@ struct pair_account {
 	struct pair_key key;
 	struct pair_totals totals;
 	struct pair_told last;
+	/* Packets dropped and sent again, of the whole recording: by its counters, by runs. */
+	__u64 counted, told;
 	__u8 state;  /* enum verbs_pair_state */
 	__u8 status; /* enum verbs_status of its error, 0: none */
 	UT_hash_handle hh;
@@ -103,9 +105,12 @@ static void pair_take_state(const struct queue_pairs *q, struct pair_account *pa
 
 	if (now.time_ns <= pair->last.time_ns)
 		return;
-	if (pair_told_before(q, pair, &before) &&
-	    period_touches(period, before.time_ns, now.time_ns))
-		pair_grows(&pair->totals, &before, &now);
+	if (pair_told_before(q, pair, &before)) {
+		pair->counted += (__u32)(now.dropped - before.dropped);
+		pair->counted += (__u32)(now.resent - before.resent);
+		if (period_touches(period, before.time_ns, now.time_ns))
+			pair_grows(&pair->totals, &before, &now);
+	}
 	if (!period_is_after(period, now.time_ns))
 		pair->state = e->code;
 	pair->last = now;
@@ -146,6 +151,15 @@ static void pair_take_event(struct pair_account *pair, const struct event *e)
 	}
 }
 
+/* Packets of a run that a counter of the pair has, too. */
+static __u64 pair_run_told(const struct event *e)
+{
+	return e->kind == EVENT_PACKETS_RESENT ||
+			       (e->kind == EVENT_PACKETS_DROPPED && e->code != RDMA_DROP_WIRE)
+		       ? packets_count(e)
+		       : 0;
+}
+
 static __u64 pair_event_ns(const struct event *e)
 {
 	return e->kind == EVENT_PACKETS_DROPPED || e->kind == EVENT_PACKETS_RESENT
@@ -166,6 +180,7 @@ static int queue_pairs_on_events(void *self, const struct event *events, size_t 
 		pair = pair_make(q, e);
 		if (!pair)
 			continue;
+		pair->told += pair_run_told(e);
 		if (e->kind == EVENT_QP_STATE)
 			pair_take_state(q, pair, e);
 		else if (period_has(session_period(q->session), pair_event_ns(e)))
@@ -244,15 +259,9 @@ struct pair_row {
 };
 
 /* Packets that the counters have and no run: events were lost, or a run is not over. */
-static __u64 pair_untold(const struct pair_row *row)
+static __u64 pair_untold(const struct pair_account *pair)
 {
-	__u64 counted = row->totals->dropped + row->totals->resent, told = 0;
-
-	for (int reason = 0; reason < RDMA_DROPS; reason++)
-		told += reason == RDMA_DROP_WIRE ? 0 : row->totals->dropped_for[reason];
-	for (int reason = 0; reason < RDMA_RESENDS; reason++)
-		told += row->totals->resent_for[reason];
-	return counted > told ? counted - told : 0;
+	return pair->counted > pair->told ? pair->counted - pair->told : 0;
 }
 
 #define DROPPED_FOR(COLUMN, name, width, reason) \
@@ -296,7 +305,7 @@ static __u64 pair_untold(const struct pair_row *row)
 	RESENT_FOR(COLUMN, resent_read, 11, RDMA_RESEND_READ)                                     \
 	COLUMN(untold, none, COUNT, 6, WIDE,                                                      \
 	       count_if(row->known.counters && row->known.dropped && row->known.resent,           \
-			pair_untold(row)))                                                        \
+			pair_untold(row->pair)))                                                        \
 	COLUMN(naks, none, COUNT, 4, WIDE, count_if(row->known.sent, row->totals->naks))          \
 	COLUMN(naks_heard, none, COUNT, 10, WIDE,                                                 \
 	       count_if(row->known.received, row->totals->naks_heard))                            \

@@ -14,7 +14,7 @@
 #include "lib/base/fail.h"
 
 #define LOOK_NS	   (20 * NSEC_PER_MSEC) /* between two looks at what is present, if nobody wakes it */
-#define ROOM_NS	   (5 * NSEC_PER_MSEC) /* that a page waits for room at most */
+#define ROOM_NS	   (100 * NSEC_PER_MSEC) /* that a page waits for room at most */
 #define ROUNDS	   2	/* of the clock in one pass at most: the second meets no marks */
 #define GROUP_TEXT 8192 /* of memory.stat, whose first lines are read */
 #define OWN_ROOM \
@@ -33,6 +33,7 @@ struct memory_limit {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wake, room;
+	__u64 begun, ended; /* passes */
 	bool running, stop;
 };
 
@@ -114,11 +115,12 @@ static __u64 look_at_guests(struct memory_limit *limit)
 	return used;
 }
 
+/* A pass that began later and ends without room for it says that there is none. */
 void memory_limit_wait_room(void *argument)
 {
 	struct memory_limit *limit = argument;
 	__u64 used = atomic_fetch_add(&limit->used, 1) + 1;
-	__u64 until;
+	__u64 until, pass;
 
 	if (used <= limit->wake_pages)
 		return;
@@ -127,8 +129,9 @@ void memory_limit_wait_room(void *argument)
 	if (used > limit->pages && limit->running && !limit->stop) {
 		atomic_fetch_add(&limit->waits, 1);
 		until = monotonic_ns() + ROOM_NS;
-		while (!limit->stop && atomic_load(&limit->used) > limit->pages &&
-		       monotonic_ns() < until)
+		pass = limit->begun + 1;
+		while (!limit->stop && limit->ended < pass &&
+		       atomic_load(&limit->used) > limit->pages && monotonic_ns() < until)
 			monotonic_cond_wait_until(&limit->room, &limit->lock, until);
 	}
 	pthread_mutex_unlock(&limit->lock);
@@ -142,6 +145,21 @@ static bool limit_stopping(struct memory_limit *limit)
 	stop = limit->stop;
 	pthread_mutex_unlock(&limit->lock);
 	return stop;
+}
+
+static void pass_begins(struct memory_limit *limit)
+{
+	pthread_mutex_lock(&limit->lock);
+	limit->begun++;
+	pthread_mutex_unlock(&limit->lock);
+}
+
+static void pass_ends(struct memory_limit *limit)
+{
+	pthread_mutex_lock(&limit->lock);
+	limit->ended = limit->begun;
+	pthread_cond_broadcast(&limit->room);
+	pthread_mutex_unlock(&limit->lock);
 }
 
 static void tell_room(struct memory_limit *limit)
@@ -190,8 +208,9 @@ static void *limit_main(void *argument)
 
 	while (!limit_stopping(limit)) {
 		began = monotonic_ns();
+		pass_begins(limit);
 		reclaim_pass(limit);
-		tell_room(limit);
+		pass_ends(limit);
 		next = next_pass(limit, began);
 		short_of = atomic_load(&limit->used) > limit->wake_pages;
 		pthread_mutex_lock(&limit->lock);

@@ -7,8 +7,8 @@
  * files, which the kernel takes back itself.
  * A thread keeps that below the limit: like the kernel's kswapd it is woken some way below it, and evicts to the
  * pager's file or to swap, in the safe order (machine_private.h), what has not been used for longest
- * (page_clock.h). A guest that takes pages faster than they leave waits for them, a few ms a page at most, as
- * with memory.high: the limit is exceeded by a few pages rather than that anything hangs or is killed.
+ * (page_clock.h). A guest that takes pages faster than they leave waits for them, as with memory.high; where all
+ * is pinned or in use the limit is exceeded by a few pages rather than that anything hangs or is killed.
  *
  * Pinned pages never leave. So they have a limit of their own, a sixteenth below: what is pinned beyond is
  * refused, as RLIMIT_MEMLOCK or a hypervisor's admission would.
@@ -31,7 +31,8 @@ void memory_limit_destroy(struct memory_limit *limit);
 int memory_limit_start(struct memory_limit *limit);
 void memory_limit_stop(struct memory_limit *limit);
 
-/* Called by a pager before it brings a page: waits, 5 ms at most, while the limit is reached. `argument` is the limit. */
+/* Called by a pager before it brings a page: waits while the limit is reached, until the reclaimer
+ * has looked for more in vain, 100 ms at most. `argument` is the limit. */
 void memory_limit_wait_room(void *argument);
 
 /* Takes a page of what may be pinned, or returns false. NULL: there is no limit. */

@@ -86,7 +86,8 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 	[RESULT_EVICT_PINNED] = {"evict_pinned", NULL, NULL, COLUMN_COUNT, 12, true,
 				 "evictions that passed over a page, as a device keeps it"},
 	[RESULT_PINNED] = {"pinned", NULL, NULL, COLUMN_COUNT, 8, true,
-			   "pages that devices kept at once at most; evictions pass over them"},
+			   "pages that devices kept at once at most, each tenant's by itself: of several "
+			   "the sum of peaks; evictions pass over them"},
 	[RESULT_LIMITED] = {"memory_limited", NULL, "bytes", COLUMN_COUNT, 14, true,
 			    "memory_limit: what all tenants have of the host together"},
 	[RESULT_IN_GROUP] =

@@ -103,6 +103,8 @@ static int check_grid(struct campaign *campaign, const struct campaign_options *
 	int err = apply_options(campaign->text, options);
 
 	if (!err)
+		err = job_check_values(campaign->text);
+	if (!err)
 		err = sweep_build(&campaign->sweep, campaign->text);
 	if (!err)
 		err = check_points(campaign);

@@ -136,6 +136,8 @@ struct job {
 	__u32 injection_count, ranks_count, kvstore_count;
 };
 
+/* Each value by itself, also one that a sweep replaces in every point. -EBADMSG as job_build(). */
+int job_check_values(const struct job_text *text);
 /*
  * Interprets every section but [slo], [sweep], [expect] and [short]. -EBADMSG with "file:line: key=value:
  * accepted: ..." for the first thing wrong. The job borrows strings of `text`.

@@ -42,7 +42,8 @@ static const struct option_row rows[] = {
 	 .meaning = "seed of every random choice that has no seed of its own; --seed sets it"},
 	{"machine", "premap", OPTION_BOOL, MACHINE(config.premap), .otherwise = "yes",
 	 .meaning = "present pages are mapped for the devices at the start, so that only what is "
-		    "injected or reclaimed faults"},
+		    "injected or reclaimed faults",
+	 .needs = {{"memory_limit", "0"}}},
 	{"machine", "reclaim_percent", OPTION_COUNT, MACHINE(config.reclaim_percent), 0, 95, "0",
 	 .meaning = "percent of each tenant's memory that a reclaimer keeps out"},
 	{"machine", "reclaim_kind", OPTION_CHOICE, MACHINE(config.reclaim_kind),

@@ -390,3 +390,24 @@ int options_fill(const struct option_table *table, const struct job_section *sec
 	}
 	return err;
 }
+
+int options_check_values(const struct option_table *table, const struct job_section *section,
+			 void *fields)
+{
+	for (size_t i = 0; i < section->entry_count; i++) {
+		const struct job_entry *entry = &section->entries[i];
+		const struct option_row *own = option_row_of(table, section, entry->key);
+		bool taken = !own || !parse_value(own, entry->value, fields);
+
+		for (size_t r = 0; r < table->row_count && !taken; r++) {
+			const struct option_row *row = &table->rows[r];
+
+			if (strcmp(row->section, section->type) || strcmp(row->key, entry->key))
+				continue;
+			taken = !parse_value(row, entry->value, fields);
+		}
+		if (!taken)
+			return bad_value(own, section, entry);
+	}
+	return 0;
+}

@@ -89,6 +89,11 @@ int options_check_headings(const struct option_table *table, const struct job_te
  * -EBADMSG for unknown, repeated or missing keys and for values out of range. */
 int options_fill(const struct option_table *table, const struct job_section *section, void *fields);
 
+/* -EBADMSG for a value that no row of its key takes, whatever the section's other keys are: of a text that a sweep has not
+ * been applied to, whose values it may replace in every point. `fields` is room for the section's struct. */
+int options_check_values(const struct option_table *table, const struct job_section *section,
+			 void *fields);
+
 /* The row of a key, NULL if there is none. */
 const struct option_row *option_row_find(const struct option_table *table, const char *section,
 					 const char *key);

@@ -96,6 +96,9 @@ refuses "run: truth in no directory" 1 'truth log no/where.jsonl: No such file' 
 refuses "run: truth is a directory" 1 'truth log ./ exists' "$INJECT" run good.ini --csv=begun.csv --truth ./
 : >swept.2
 { cat good.ini && printf '[sweep]\nrate = inject mix.rate: 1/s, 2/s\n'; } >swept.ini
+refuses "run: a value that the sweep replaces" 2 '--set: inject mix.rate=soon: accepted' "$INJECT" run swept.ini \
+	--set "inject mix.rate=soon"
+refuses "check: likewise" 2 '--set: inject mix.rate=soon: accepted' "$INJECT" check swept.ini --set "inject mix.rate=soon"
 refuses "run: truth file of the second point exists" 1 'swept.2 exists' "$INJECT" run swept.ini --csv=begun.csv --truth swept
 equal "a bad path of the truth is found before the run" "$(ls begun.csv swept.1 2>&1 | grep -v 'No such')" ""
 refuses "run: backing directory missing" 1 '/nowhere.*No such file' "$INJECT" run good.ini --set machine.directory=/nowhere

@@ -76,6 +76,8 @@ job ':6: pages up to 0x1000100000000 (data_pages=262144 of 1073741824 bytes), wa
 	'[walk]\nmode = nested\ntables = yes\n[trace]\ndata_page = 1G\ndata_pages = 262144\n'
 job ':2: policy=belady: accepted: lru, lfu, random, fifo' '[context]\npolicy = belady\n'
 
+# What a sweep replaces is a value all the same.
+job ':2: tenants=0: accepted: 1 to 65536' '[trace]\ntenants = 0\n[sweep]\nt = trace.tenants: 1, 2\n'
 # What has no effect, at any point of a sweep.
 job ':2: zipf=50: has no effect with order=rr; accepted: with order=zipf' '[trace]\nzipf = 50\n'
 job ':2: tables=yes: has no effect with mode=as-released; accepted: with mode=nested' '[walk]\ntables = yes\n'

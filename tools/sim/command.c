@@ -178,6 +178,8 @@ static int read_job(struct sim_command *command)
 	for (size_t i = 0; !err && i < command->sweeps.count; i++)
 		err = add_sweep(command, command->sweeps.at[i]);
 	if (!err)
+		err = sim_check_values(command->text);
+	if (!err)
 		err = sweep_build(&command->sweep, command->text);
 	if (!err && command->one_trace)
 		err = check_one_trace(command);

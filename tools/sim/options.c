@@ -344,6 +344,17 @@ static bool is_option_section(const char *type)
 	       strcmp(type, "short") != 0;
 }
 
+int sim_check_values(const struct job_text *text)
+{
+	struct sim_config config = {.packets = SIM_UNSAID};
+	int err = 0;
+
+	for (size_t i = 0; !err && i < text->section_count; i++)
+		if (is_option_section(text->sections[i].type))
+			err = options_check_values(&sim_options, &text->sections[i], &config);
+	return err;
+}
+
 static int sim_fill(struct sim_config *config, const struct job_text *text)
 {
 	int err = 0;

@@ -44,6 +44,8 @@ extern const struct option_table sim_options;
 int sim_complete(struct job_text *text);
 /* Chooses a preset by its name. -EINVAL with the accepted ones. */
 int sim_preset(struct job_text *text, const char *name);
+/* Each value by itself, also one that a sweep replaces in every point. -EBADMSG. */
+int sim_check_values(const struct job_text *text);
 /*
  * From text to numbers; job_wrong() with the place and what is accepted. `recorded`: translations are
  * not made up, so that addresses of [trace] do not matter.

@@ -197,7 +197,8 @@ int command_go(struct command *command)
 
 	close(command->go);
 	command->go = -1;
-	if (size != 1)
+	/* EPIPE: a signal to all of us has ended it before it began, which is told as any end of it. */
+	if (size != 1 && errno != EPIPE)
 		return failed(-errno, "starting the command: %s", strerror(errno));
 	do
 		size = read(command->told, &refusal, sizeof(refusal));

@@ -283,4 +283,16 @@ kill -HUP $pid
 wait $pid
 equal "without nohup SIGHUP ends a recorder well" $? 0
 check "and the recording is complete" recording hup.flt
+
+# A command is held until the probes are attached: a signal to all of them may end it before it begins.
+"$FAULTLINE" record -q -o held.flt -- sleep 60 2>held.err &
+pid=$!
+held() { pgrep -P "$(pgrep -P $pid)"; }
+if wait_for 20 held; then
+	kill -TERM "$(held)"
+	wait $pid
+	equal "a command that is killed before it begins ended by that signal" "$? $(grep -c 'starting' held.err)" "143 0"
+else
+	not_ok "a command is held" "$(cat held.err)"
+fi
 finish

@@ -85,9 +85,10 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 		 "workload was done, or the pages of its next I/Os were gone already"},
 	[RESULT_EVICT_PINNED] = {"evict_pinned", NULL, NULL, COLUMN_COUNT, 12, true,
 				 "evictions that passed over a page, as a device keeps it"},
-	[RESULT_PINNED] = {"pinned", NULL, NULL, COLUMN_COUNT, 8, true,
-			   "pages that devices kept at once at most, each tenant's by itself: of several "
-			   "the sum of peaks; evictions pass over them"},
+	[RESULT_PINNED] =
+		{"pinned", NULL, NULL, COLUMN_COUNT, 8, true,
+		 "pages that devices kept at once at most, each tenant's by itself: of several "
+		 "the sum of peaks; evictions pass over them"},
 	[RESULT_LIMITED] = {"memory_limited", NULL, "bytes", COLUMN_COUNT, 14, true,
 			    "memory_limit: what all tenants have of the host together"},
 	[RESULT_IN_GROUP] =

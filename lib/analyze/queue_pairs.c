@@ -305,7 +305,7 @@ static __u64 pair_untold(const struct pair_account *pair)
 	RESENT_FOR(COLUMN, resent_read, 11, RDMA_RESEND_READ)                                     \
 	COLUMN(untold, none, COUNT, 6, WIDE,                                                      \
 	       count_if(row->known.counters && row->known.dropped && row->known.resent,           \
-			pair_untold(row->pair)))                                                        \
+			pair_untold(row->pair)))                                                  \
 	COLUMN(naks, none, COUNT, 4, WIDE, count_if(row->known.sent, row->totals->naks))          \
 	COLUMN(naks_heard, none, COUNT, 10, WIDE,                                                 \
 	       count_if(row->known.received, row->totals->naks_heard))                            \

@@ -402,7 +402,8 @@ int options_check_values(const struct option_table *table, const struct job_sect
 		for (size_t r = 0; r < table->row_count && !taken; r++) {
 			const struct option_row *row = &table->rows[r];
 
-			if (strcmp(row->section, section->type) || strcmp(row->key, entry->key))
+			if (strcmp(row->section, section->type) != 0 ||
+			    strcmp(row->key, entry->key) != 0)
 				continue;
 			taken = !parse_value(row, entry->value, fields);
 		}

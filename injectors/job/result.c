@@ -104,7 +104,7 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 	[RESULT_ROOM_WAITS] = {"room_waits", NULL, NULL, COLUMN_COUNT, 10, true,
 			       "pages that had to wait for others to leave before they came"},
 	[RESULT_INSTANCES] = {"instances", NULL, NULL, COLUMN_COUNT, 9, true,
-			      "[kvstore]s that started"},
+			      "[kvstore]s and [ranks] that started"},
 	[RESULT_INSTANCES_REFUSED] = {"instances_refused", NULL, NULL, COLUMN_COUNT, 17, true,
 				      "and those that did not: what they would pin did not fit"},
 	[RESULT_HITS] = {"hits", NULL, NULL, COLUMN_COUNT, 9, true,

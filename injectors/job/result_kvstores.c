@@ -101,8 +101,8 @@ void result_fill_kvstores(struct result *result, const struct result_input *inpu
 		most = fmax(most, (double)store->hits_shifted);
 		histogram_merge(&latency, &store->latency);
 	}
-	v[RESULT_INSTANCES] = started;
-	v[RESULT_INSTANCES_REFUSED] = count - started;
+	result_add(&v[RESULT_INSTANCES], started);
+	result_add(&v[RESULT_INSTANCES_REFUSED], count - started);
 	v[RESULT_HITS] = hits;
 	v[RESULT_HIT_RATE] = gets > 0 ? hits / gets : NAN;
 	v[RESULT_WORST_HIT_RATE] = worst;

@@ -10,6 +10,8 @@ static void sum_group(double *v, const struct ranks_result *ranks, __u64 cpu_ns)
 {
 	double seconds = (double)(ranks->end_ns - ranks->start_ns) / 1e9;
 
+	result_add(&v[RESULT_INSTANCES], !ranks->refused);
+	result_add(&v[RESULT_INSTANCES_REFUSED], ranks->refused);
 	result_add(&v[RESULT_OPERATIONS], (double)ranks->operations);
 	result_add(&v[RESULT_ERRORS], (double)ranks->errors);
 	result_add(&v[RESULT_MISMATCHES], (double)ranks->mismatches);

@@ -87,9 +87,28 @@ check "with both numbers" grep -q '^vm1/net: store kv does not start: tenant vm1
 "$INJECT" run job.ini --set net.rx_policy=pin --set net.queue_depth=4096 --set vm.memory=32M >out 2>err
 equal "a NIC that cannot pin its rings ends the run" $? 1
 check "with both numbers, too" grep -q 'would pin [0-9]* KiB, and [0-9]* KiB are left' err
-"$INJECT" run npf-target-memory --short --set "sweep.limit=machine.memory_limit: 16M, 24M" >out 2>err
-equal "exit code of ranks that would pin more" $? 1
-check "with both numbers of theirs" grep -q '\[ranks io\]: memory=pin: tenant vm1 would pin 8192 KiB, and [0-9]* KiB are left of what memory_limit=16384 KiB' err
+
+# Of three pairs of devices whose ranks pin 4 MB at each end a limit of 16 MB has room for one.
+{
+	printf '[machine]\nmemory_limit = 16M\ntimeout = 60s\n[tenant vm]\ncount = 6\nmemory = 16M\n'
+	for pair in 0 1 2; do
+		left=$((2 * pair)) right=$((2 * pair + 1))
+		printf '[device hca%d]\nmodel = rdma\ntenant = vm%d\npeer = vm%d/hca%d\n' $left $left $right $right
+		printf '[device hca%d]\nmodel = rdma\ntenant = vm%d\npeer = vm%d/hca%d\n' $right $right $left $left
+		printf '[ranks r%d]\ndevice = vm%d/hca%d\ncount = 2\npattern = sendrecv\nsizes = 64K\n' $pair $left $left
+		printf 'memory = pin\nbuffer_bytes = 4M\noff_cache = yes\nverify = yes\noperations = 101\n'
+	done
+	printf '[inject cold]\naction = evict\ndevice = vm2/hca2\nwhat = random\nrate = 20/s\nduration = 10s\n'
+} >ranks.ini
+of_ranks() { for column in instances instances_refused operations errors mismatches violations; do cell_of $column "$1"; done | tr '\n' ' '; }
+"$INJECT" run ranks.ini --csv=ranks-pin.csv >out 2>err
+equal "a run of which ranks do not fit ends well" $? 0
+equal "those of one pair start, and do all that they have to do" "$(of_ranks ranks-pin.csv)" "1 2 202 0 0 0 "
+equal "the others say both numbers" \
+	"$(grep -cE '^\[ranks r[0-9]\] does not start: memory=pin: tenant vm[0-9] would pin 4096 KiB, and [0-9]* KiB are left of what memory_limit=16384 KiB' err)" 2
+"$INJECT" run ranks.ini --set r0.memory=demand --set r1.memory=demand --set r2.memory=demand --csv=ranks-demand.csv >out 2>err
+equal "on demand all start: $(tail -n 1 err)" "$? $(of_ranks ranks-demand.csv)" "0 3 0 606 0 0 0 "
+check "with no more than the limit and a little" test "$(cell_of present_most_bytes ranks-demand.csv)" -le $((17 << 20))
 
 gone() { ! pgrep -f "$PWD/job.ini" >/dev/null; }
 job 'memory = demand'

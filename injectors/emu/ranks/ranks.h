@@ -64,6 +64,7 @@ struct ranks_config {
 };
 
 struct ranks_result {
+	bool refused;	  /* they did not start, as their memory may not be pinned */
 	__u64 operations; /* steps of the pattern at a rank; of a stream: messages, at the sender */
 	__u64 bytes;	  /* that arrived, in messages that were complete */
 	__u64 errors;	  /* completions with an error, and commands that were refused */

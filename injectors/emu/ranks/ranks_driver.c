@@ -2,6 +2,7 @@
 #include "injectors/emu/ranks/ranks_driver.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "injectors/emu/ranks/rank_pattern.h"
@@ -107,16 +108,43 @@ static void ranks_destroy(void *argument)
 	free(driver);
 }
 
-/* A command that the device refused has its sentence at the device, in another thread. */
-static int ranks_refused(const struct driver_setup *setup, int err)
+static void leave_out(struct ranks_driver *driver)
+{
+	take_down(driver);
+	driver->created = 0;
+}
+
+/* Ranks whose memory may not be pinned do not start, and others do: what they hold already is given back. The sentence is
+ * the device's, in another thread; without one it was not a pin that failed. */
+static int ranks_refused(struct ranks_driver *driver, const struct driver_setup *setup, int err)
 {
 	char refusal[256] = "";
 
 	if (err == -ENOMEM)
 		verbs_refusal(setup, refusal, sizeof(refusal));
-	if (*refusal)
-		failed(err, "memory=%s: %s", memory_modes[setup->ranks->memory]->name, refusal);
-	return failed_in(err, "[ranks %s]", setup->ranks->name);
+	if (!*refusal)
+		return failed_in(err, "[ranks %s]", setup->ranks->name);
+	fprintf(stderr, "[ranks %s] does not start: memory=%s: %s\n", setup->ranks->name,
+		memory_modes[setup->ranks->memory]->name, refusal);
+	driver->group->refused = true;
+	leave_out(driver);
+	if (setup->peer)
+		leave_out(setup->peer);
+	return 0;
+}
+
+/* The second of the two devices connects both: now all numbers are known. */
+static int set_up_ranks(struct ranks_driver *driver, const struct driver_setup *setup)
+{
+	int err = open_rank_memory(driver, setup);
+
+	if (!err)
+		err = create_ranks(driver);
+	if (!err && setup->peer)
+		err = connect_ranks(setup->peer);
+	if (!err && setup->peer)
+		err = connect_ranks(driver);
+	return err;
 }
 
 static int ranks_create(void **argument, const struct driver_setup *setup)
@@ -138,18 +166,14 @@ static int ranks_create(void **argument, const struct driver_setup *setup)
 		ranks_group_use(driver->group);
 	}
 	err = peer ? 0 : ranks_group_create(&driver->group, setup->ranks);
-	if (!err)
-		err = open_rank_memory(driver, setup);
-	if (!err)
-		err = create_ranks(driver);
-	/* The second of the two: now all numbers are known. */
-	if (!err && peer)
-		err = connect_ranks(peer);
-	if (!err && peer)
-		err = connect_ranks(driver);
+	if (!err && !driver->group->refused) {
+		err = set_up_ranks(driver, setup);
+		if (err)
+			err = ranks_refused(driver, setup, err);
+	}
 	if (err) {
 		ranks_destroy(driver);
-		return ranks_refused(setup, err);
+		return err;
 	}
 	*argument = driver;
 	return 0;
@@ -210,6 +234,7 @@ void ranks_driver_result(const void *argument, struct ranks_result *sum)
 {
 	const struct ranks_driver *driver = argument;
 
+	sum->refused = driver->group->refused;
 	for (__u32 i = 0; i < driver->created; i++) {
 		const struct ranks_result *result = &driver->rank[i].result;
 

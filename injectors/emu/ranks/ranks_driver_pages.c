@@ -70,10 +70,12 @@ long ranks_ring_pages(void *argument, unsigned int sides, __u64 *pages, __u32 li
 	return list.count;
 }
 
-/* Queues lie behind. */
+/* Queues lie behind. Ranks that did not start have none. */
 __u64 ranks_buffer_bytes(void *argument)
 {
 	const struct ranks_driver *driver = argument;
 
-	return driver->memory.start + driver->memory.bytes - driver->channel->data_address;
+	return driver->created
+		       ? driver->memory.start + driver->memory.bytes - driver->channel->data_address
+		       : 0;
 }

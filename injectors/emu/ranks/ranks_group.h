@@ -24,6 +24,7 @@ struct ranks_group {
 	__u32 users;   /* drivers */
 	__u32 arrived; /* ranks, atomic */
 	bool stopping; /* atomic: they end wherever they are */
+	bool refused;  /* they do not start, as their memory may not be pinned */
 	__u64 start_ns;
 	struct ranks_team team[RANKS_MAX / 2];
 	/* The queue pair of a rank (first) for another (second). */

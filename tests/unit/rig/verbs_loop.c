@@ -52,6 +52,7 @@ static struct loop_region regions[LOOP_REGIONS];
 static struct verbs_pair *pairs[LOOP_PAIRS];
 static struct verbs_loop_counts counts;
 static __u64 damage_above, pin_limit;
+static char refusal[64];
 static __u8 fail_status;
 static bool sticking, stuck;
 static pthread_cond_t loosened = PTHREAD_COND_INITIALIZER;
@@ -67,6 +68,7 @@ void verbs_loop_reset(void)
 {
 	counts = (struct verbs_loop_counts){0};
 	damage_above = pin_limit = 0;
+	*refusal = '\0';
 	fail_status = 0;
 	sticking = stuck = false;
 }
@@ -106,7 +108,7 @@ void verbs_loop_fail(__u8 status)
 /* It pins whatever it is asked to. */
 void verbs_refusal(const struct driver_setup *setup, char *text, size_t size)
 {
-	snprintf(text, size, "%s", "");
+	snprintf(text, size, "%s", refusal);
 }
 
 int verbs_open(struct verbs_device **device, const struct driver_setup *setup)
@@ -159,8 +161,10 @@ int verbs_reg_mr(struct verbs_device *device, struct verbs_mr *mr, __u64 guest_a
 		return -EPIPE;
 	}
 	if (kind == VERBS_PINNED && pin_limit && counts.pinned + bytes > pin_limit) {
+		snprintf(refusal, sizeof(refusal), "no more than %llu bytes may be pinned",
+			 pin_limit);
 		pthread_mutex_unlock(&loop_lock);
-		return failed(-ENOMEM, "no more than %llu bytes may be pinned", pin_limit);
+		return failed(-ENOMEM, "%s", refusal);
 	}
 	for (__u32 i = 1; err && i < LOOP_REGIONS; i++) {
 		if (regions[i].device)

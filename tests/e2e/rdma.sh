@@ -91,7 +91,8 @@ whole() {
 		"$(for column in mismatches violations errors; do sum results.csv $column; done | tr '\n' ' ')" "0 0 0 "
 }
 
-job "" "pattern = sendrecv;sizes = 64K"
+# Where an acknowledgement is late on a busy machine, what is sent again had not been dropped.
+job "timeout = 10s" "pattern = sendrecv;sizes = 64K"
 held send
 check "send: somebody was not ready" test "$(waits rnr)" -gt 0
 check "send: somebody waited for memory of its own" test "$(waits memory)" -gt 0

@@ -277,7 +277,7 @@ broken npf-target nothing_broken "+$refused" --set sweep.count="io.count: 2, 8"
 broken rdma-sweep "a_longer_timer_is_a_longer_wait a_shorter_one_wastes_the_link the_wish_spares_responses and_costs_the_timer
 	one_way_there_is_one_fault_at_a_time both_ways_a_limit_of_one_is_short four_have_room_for_each_kind" \
 	's/timer=last/timer=other/g; s/timer=first/timer=last/g; s/timer=other/timer=first/g; /^one_way/s/stream/sendrecv/
-	/^both_ways/s/limit=first/limit=last/; /four_have/s/limit=last/limit=first/; /^the_wish/s/read_rnr=no/read_rnr=yes/'
+	/^both_ways/s/limit=first/limit=last/; /four_have/s/limit=last/limit=first/; /the_wish/s/> [0-9.]* \*/> 1000 */'
 broken rdma-sweep "a_page_a_request with_a_long_timer_a_wait_for_each_message a_read_has_none_without_the_wish
 	what_is_dropped_is_sent_again nothing_broken" "+[inject lost]
 action = packet_loss

@@ -262,12 +262,14 @@ int job_check_values(const struct job_text *text)
 	for (size_t i = 0; !err && i < text->section_count; i++) {
 		const struct job_section *section = &text->sections[i];
 		const struct section_array *array = find_array(section->type);
-		void *fields = calloc(1, array ? array->size : sizeof(struct job_machine));
+		void *fields;
 
+		if (!array && strcmp(section->type, "machine") != 0)
+			continue;
+		fields = calloc(1, array ? array->size : sizeof(struct job_machine));
 		if (!fields)
 			return failed(-ENOMEM, "no memory for the job");
-		if (array || !strcmp(section->type, "machine"))
-			err = options_check_values(job_options(), section, fields);
+		err = options_check_values(job_options(), section, fields);
 		free(fields);
 	}
 	return err;

@@ -289,11 +289,16 @@ const char *option_need_text(const struct option_need *need, char text[OPTION_NE
 	return text;
 }
 
+static bool row_is_of(const struct option_row *row, const char *section, const char *key)
+{
+	return !strcmp(row->section, section) && !strcmp(row->key, key);
+}
+
 const struct option_row *option_row_find(const struct option_table *table, const char *section,
 					 const char *key)
 {
 	for (size_t i = 0; i < table->row_count; i++)
-		if (!strcmp(table->rows[i].section, section) && !strcmp(table->rows[i].key, key))
+		if (row_is_of(&table->rows[i], section, key))
 			return &table->rows[i];
 	return NULL;
 }
@@ -347,7 +352,7 @@ const struct option_row *option_row_of(const struct option_table *table,
 	for (size_t i = 0; best && i < table->row_count; i++) {
 		const struct option_row *row = &table->rows[i];
 
-		if (strcmp(row->section, section->type) == 0 && strcmp(row->key, key) == 0 &&
+		if (row_is_of(row, section->type, key) &&
 		    needs_that_hold(table, section, row) > needs_that_hold(table, section, best))
 			best = row;
 	}
@@ -402,10 +407,8 @@ int options_check_values(const struct option_table *table, const struct job_sect
 		for (size_t r = 0; r < table->row_count && !taken; r++) {
 			const struct option_row *row = &table->rows[r];
 
-			if (strcmp(row->section, section->type) != 0 ||
-			    strcmp(row->key, entry->key) != 0)
-				continue;
-			taken = !parse_value(row, entry->value, fields);
+			taken = row_is_of(row, section->type, entry->key) &&
+				!parse_value(row, entry->value, fields);
 		}
 		if (!taken)
 			return bad_value(own, section, entry);

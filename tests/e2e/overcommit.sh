@@ -4,6 +4,13 @@
 # would pin more than there is, and stopped in the middle.
 . "$(dirname "$0")/lib.sh"
 
+# cells_of CSV COLUMN...: of its one row.
+cells_of() {
+	local csv=$1 column
+	shift
+	for column; do cell_of "$column" "$csv"; done | tr '\n' ' '
+}
+
 # job [KEY OF THE STORE]...
 job() {
 	cat >job.ini <<-INI
@@ -61,7 +68,7 @@ job '[program odd]' 'device = vm0/net' 'side = wire' 'role = load' "run = bash $
 equal "a run with an odd client ends well: $(tail -n 1 err)" $? 0
 check "each command is answered" diff wanted said
 equal "all stores started, every get hit, nothing broken" \
-	"$(for column in instances instances_refused hit_rate mismatches errors violations; do cell_of $column odd.csv; done | tr '\n' ' ')" \
+	"$(cells_of odd.csv instances instances_refused hit_rate mismatches errors violations)" \
 	"2 0 1 0 0 0 "
 # 2 x 997 items of a page are 7.8 MiB, of 8 with rings and buffers.
 check "what does not fit left" test "$(cell_of reclaimed odd.csv)" -gt 0
@@ -100,7 +107,7 @@ check "with both numbers, too" grep -q 'would pin [0-9]* KiB, and [0-9]* KiB are
 	done
 	printf '[inject cold]\naction = evict\ndevice = vm2/hca2\nwhat = random\nrate = 20/s\nduration = 10s\n'
 } >ranks.ini
-of_ranks() { for column in instances instances_refused operations errors mismatches violations; do cell_of $column "$1"; done | tr '\n' ' '; }
+of_ranks() { cells_of "$1" instances instances_refused operations errors mismatches violations; }
 "$INJECT" run ranks.ini --csv=ranks-pin.csv >out 2>err
 equal "a run of which ranks do not fit ends well" $? 0
 equal "those of one pair start, and do all that they have to do" "$(of_ranks ranks-pin.csv)" "1 2 202 0 0 0 "

@@ -105,7 +105,6 @@ void verbs_loop_fail(__u8 status)
 	fail_status = status;
 }
 
-/* It pins whatever it is asked to. */
 void verbs_refusal(const struct driver_setup *setup, char *text, size_t size)
 {
 	snprintf(text, size, "%s", refusal);

@@ -2,10 +2,12 @@
 #include "injectors/emu/memory_private.h"
 
 #include <errno.h>
+#include <linux/magic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/vfs.h>
 #include <time.h>
 
 #include "injectors/emu/dma_guard.h"
@@ -310,6 +312,15 @@ bool guest_memory_present(struct guest_memory *memory, __u64 guest_address)
 __u64 guest_memory_held(const struct guest_memory *memory)
 {
 	return memory->ops->held(memory);
+}
+
+bool guest_memory_paged_to_memory(const struct guest_memory *memory)
+{
+	struct statfs system;
+
+	if (memory->backing < 0 || fstatfs(memory->backing, &system))
+		return false;
+	return system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC;
 }
 
 int guest_memory_look(struct guest_memory *memory, __u64 guest_address, __u32 pages,

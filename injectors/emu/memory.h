@@ -79,6 +79,8 @@ bool guest_memory_present(struct guest_memory *memory, __u64 guest_address);
 
 /* Bytes of frames that this memory holds by the kernel's own count, mapped or not. */
 __u64 guest_memory_held(const struct guest_memory *memory);
+/* Its pager's file is on tmpfs or ramfs: what is evicted stays in the host's memory. */
+bool guest_memory_paged_to_memory(const struct guest_memory *memory);
 /* One look of the kernel's at pages that follow each other: bits for each. */
 #define PAGE_LOOK_HELD 1 /* it has a frame */
 #define PAGE_LOOK_MAPPED \

@@ -92,12 +92,15 @@ static __u64 own_anonymous(void)
 	return resident > shared ? (resident - shared) << PAGE_BITS : 0;
 }
 
-/* Of guests and of their programs: guest memory is "shmem". The cache of files is not, which the kernel takes back. */
-static __u64 group_holds(const struct memory_limit *limit)
+/*
+ * Guests' programs in the cgroup, bytes. Guest memory is "shmem" there, but so is a pager's file on tmpfs, which holds
+ * what has left: whose frames are still here is known to the guests' memory alone.
+ */
+static __u64 programs_hold(const struct memory_limit *limit)
 {
 	__u64 anonymous = group_memory(limit, "anon"), own = own_anonymous();
 
-	return group_memory(limit, "shmem") + (anonymous > own ? anonymous - own : 0);
+	return anonymous > own ? anonymous - own : 0;
 }
 
 /* What counts against the limit, pages, as the kernel has it now. */
@@ -109,7 +112,7 @@ static __u64 look_at_guests(struct memory_limit *limit)
 	if (present > atomic_load(&limit->present_most))
 		atomic_store(&limit->present_most, present);
 	if (limit->group_current >= 0)
-		used = group_holds(limit);
+		used += programs_hold(limit);
 	used = (used + PAGE_BYTES - 1) >> PAGE_BITS;
 	atomic_store(&limit->used, used);
 	return used;
@@ -283,6 +286,17 @@ void memory_limit_destroy(struct memory_limit *limit)
 	free(limit);
 }
 
+/* What leaves for a file on tmpfs stays in the cgroup's memory, bytes at most. */
+static __u64 paged_to_memory(const struct machine *machine)
+{
+	__u64 bytes = 0;
+
+	for (__u32 i = 0; i < machine->config.tenant_count; i++)
+		if (guest_memory_paged_to_memory(machine->tenants[i].memory))
+			bytes += machine->tenants[i].config.memory;
+	return bytes;
+}
+
 /* What the machine is made of is not its guests', and had to be there before the first of their pages. */
 static int hold_in_group(struct memory_limit *limit)
 {
@@ -293,8 +307,8 @@ static int hold_in_group(struct memory_limit *limit)
 
 	if (limit->group_current < 0)
 		return 0;
-	own = group_number(limit->group_current);
-	length = snprintf(text, sizeof(text), "%llu", (limit->pages << PAGE_BITS) + own + OWN_ROOM);
+	own = group_number(limit->group_current) + paged_to_memory(limit->machine) + OWN_ROOM;
+	length = snprintf(text, sizeof(text), "%llu", (limit->pages << PAGE_BITS) + own);
 	snprintf(path, sizeof(path), "%s/memory.max", directory);
 	file = open(path, O_WRONLY | O_CLOEXEC);
 	if (file < 0 || write(file, text, (size_t)length) != length)

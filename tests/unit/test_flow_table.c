@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "injectors/emu/nic/flow_table.h"
+#include "injectors/emu/nic/flow_table_private.h"
 #include "lib/base/random.h"
 
 #define SPACE 6000 /* bytes of sequence space in the model */
@@ -189,6 +189,44 @@ static void what_had_come_is_needless(void **state)
 	deliver(table, 0, 250, 350);
 	assert_told(&told, 300, 350, 5);
 	assert_int_equal(lose(table, 0, 250, 350, 9), 1);
+	flow_table_destroy(table);
+}
+
+/* Lost in front of the NIC: sent again, and lost by it, it is missed. */
+static void what_nobody_has_seen_may_be_missing(void **state)
+{
+	struct told told = {0};
+	struct flow_table *table = create(4, 8, &told);
+
+	deliver(table, 0, 100, 200);
+	deliver(table, 0, 300, 400);
+	assert_int_equal(lose(table, 0, 300, 400, 2), 1);
+	assert_int_equal(lose(table, 0, 200, 300, 3), 0);
+	deliver(table, 0, 200, 300);
+	assert_told(&told, 200, 300, 3);
+	assert_int_equal(lose(table, 0, 200, 300, 4), 1);
+	/* On both sides of what the NIC has lost; a part of it comes. */
+	assert_int_equal(lose(table, 0, 500, 600, 5), 0);
+	deliver(table, 0, 700, 800);
+	deliver(table, 0, 640, 660);
+	assert_int_equal(lose(table, 0, 640, 660, 6), 1);
+	assert_int_equal(lose(table, 0, 600, 640, 6), 0);
+	assert_int_equal(lose(table, 0, 400, 500, 7), 0);
+	deliver(table, 0, 400, 640);
+	assert_told(&told, 400, 640, 5);
+	assert_int_equal(lose(table, 0, 660, 700, 8), 0);
+	deliver(table, 0, 660, 700);
+	assert_told(&told, 660, 700, 8);
+	/* A frame that carries some of it and some that had come. */
+	deliver(table, 0, 900, 1000);
+	assert_int_equal(lose(table, 0, 750, 1000, 9), 0);
+	deliver(table, 0, 750, 1000);
+	assert_told(&told, 800, 900, 9);
+	/* The newest gaps are kept. */
+	for (__u32 i = 0; i < FLOW_GAPS + 1; i++)
+		deliver(table, 0, 1100 + 200 * i, 1200 + 200 * i);
+	assert_int_equal(lose(table, 0, 1000, 1100, 10), 1);
+	assert_int_equal(lose(table, 0, 1200, 1300, 11), 0);
 	flow_table_destroy(table);
 }
 
@@ -492,14 +530,15 @@ struct model {
 	__u32 base;
 	bool open[SPACE + 1], missing[SPACE];
 	__u64 since[SPACE];
-	bool marks;  /* delivered frames are marked */
-	size_t seen; /* with marks: what is before has been delivered or is open */
+	bool marks;	  /* delivered frames are marked */
+	bool begun;	  /* one was: what is before it counts as come */
+	bool came[SPACE]; /* with marks */
 };
 
 static void model_lose(struct model *model, size_t first, size_t end, __u64 now)
 {
-	for (size_t i = first > model->seen ? first : model->seen; i < end; i++) {
-		if (model->open[i])
+	for (size_t i = first; i < end; i++) {
+		if (model->open[i] || model->came[i])
 			continue;
 		model->open[i] = model->missing[i] = true;
 		model->since[i] = now;
@@ -511,8 +550,9 @@ static void model_deliver(struct model *model, size_t first, size_t end, struct 
 {
 	for (size_t i = first; i < end; i++)
 		model->missing[i] = false;
-	if (model->marks && end > model->seen)
-		model->seen = end;
+	for (size_t i = model->begun ? first : 0; model->marks && i < end; i++)
+		model->came[i] = true;
+	model->begun = true;
 	for (size_t i = 0; i < SPACE; i++) {
 		size_t from = i;
 		bool missing = false;
@@ -660,6 +700,7 @@ int main(void)
 		cmocka_unit_test(a_lost_flow_is_numbered_later),
 		cmocka_unit_test(a_flow_is_settled_once),
 		cmocka_unit_test(what_had_come_is_needless),
+		cmocka_unit_test(what_nobody_has_seen_may_be_missing),
 		cmocka_unit_test(the_least_used_is_forgotten),
 		cmocka_unit_test(many_flows_come_and_go),
 		cmocka_unit_test(a_range_is_told_when_all_of_it_came),

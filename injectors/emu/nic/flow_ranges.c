@@ -6,22 +6,6 @@
 #define FLOW_FRAME \
 	(1u << 20) /* sequence numbers of one frame, however many segments it stands for */
 
-/* Numbers of one flow are within a window of each other, so that this is an order. */
-static bool sequence_before(__u32 a, __u32 b)
-{
-	return (__s32)(a - b) < 0;
-}
-
-static __u32 sequence_later(__u32 a, __u32 b)
-{
-	return sequence_before(a, b) ? b : a;
-}
-
-static __u64 info_hash(const struct frame_info *info)
-{
-	return flow_hash(frame_addresses(info), frame_ports(info));
-}
-
 static __u32 take_piece(struct flow_table *table, struct known_flow *flow, __u32 first, __u32 end,
 			__u32 next)
 {
@@ -70,11 +54,6 @@ static void abandon(struct flow_table *table, struct known_flow *flow, __u32 *li
 	table->totals.abandoned++;
 }
 
-static bool is_near(__u32 a, __u32 b)
-{
-	return a - b + FLOW_WINDOW < 2 * FLOW_WINDOW;
-}
-
 /*
  * What a frame says of ranges from before it: a connection that begins or ends has none, nor has one that is
  * beyond them by more than a window, which keeps comparisons an order.
@@ -89,7 +68,8 @@ static void abandon_old(struct flow_table *table, struct known_flow *flow,
 		bool other = info->tcp_flags & FRAME_SYN ? lost->first != info->first
 							 : info->tcp_flags & FRAME_RST;
 
-		if (other || !is_near(lost->first, info->first) || !is_near(lost->end, info->first))
+		if (other || !sequence_is_near(lost->first, info->first) ||
+		    !sequence_is_near(lost->end, info->first))
 			abandon(table, flow, link);
 		else
 			link = &table->ranges[*link].next;
@@ -219,23 +199,6 @@ static bool open_lost(struct flow_table *table, struct known_flow *flow, struct 
 	return true;
 }
 
-static struct flow_mark *mark_of(struct flow_table *table, __u64 hash)
-{
-	return &table->marks[hash >> 32 & (FLOW_MARKS - 1)];
-}
-
-/* What of a lost frame may be new to its receiver: from here on. */
-static __u32 first_unseen(struct flow_table *table, const struct frame_info *info)
-{
-	__u64 hash = info_hash(info);
-	const struct flow_mark *mark = mark_of(table, hash);
-
-	if (!mark->valid || mark->hash != hash || info->tcp_flags & FRAME_SYN ||
-	    !is_near(mark->end, info->first))
-		return info->first;
-	return sequence_later(info->first, mark->end);
-}
-
 /* Whether something of it is lost and has not come since. */
 static bool has_missing_byte(const struct flow_table *table, const struct frame_info *info)
 {
@@ -255,20 +218,26 @@ static bool has_missing_byte(const struct flow_table *table, const struct frame_
 
 int flow_lost(struct flow_table *table, const struct frame_info *info, __u64 now)
 {
-	struct lost_range lost = {.end = info->end, .since = now};
+	struct flow_gap unseen[FLOW_GAPS + 1];
 	struct known_flow *flow;
+	__u32 count;
+	bool room;
 
 	if (!info->sequenced)
 		return 0;
 	if (info->tcp_flags & FRAME_RST || info->first == info->end)
 		return 0;
-	lost.first = first_unseen(table, info);
-	if (!sequence_before(lost.first, lost.end))
+	count = flow_unseen(table, info, unseen);
+	if (!count)
 		return has_missing_byte(table, info) ? 0 : 1;
 	flow = flow_find_or_add(table, frame_addresses(info), frame_ports(info));
 	if (flow)
 		abandon_old(table, flow, info);
-	if (flow && info->end - info->first <= FLOW_FRAME && open_lost(table, flow, lost))
+	room = flow && info->end - info->first <= FLOW_FRAME;
+	for (__u32 i = 0; room && i < count; i++)
+		room = open_lost(table, flow,
+				 (struct lost_range){unseen[i].first, unseen[i].end, now});
+	if (room)
 		return 0;
 	table->totals.unfollowed++;
 	return -ENOSPC;
@@ -336,22 +305,6 @@ void flow_delivered_open(struct flow_table *table, const struct frame_info *info
 		else
 			link = &range->next;
 	}
-}
-
-void flow_mark_delivered(struct flow_table *table, const struct frame_info *info)
-{
-	struct flow_mark *mark;
-	__u64 hash;
-
-	if (!info->sequenced)
-		return;
-	hash = info_hash(info);
-	mark = mark_of(table, hash);
-	if (!mark->valid || mark->hash != hash || info->tcp_flags & FRAME_SYN ||
-	    !is_near(mark->end, info->end))
-		*mark = (struct flow_mark){hash, info->end, true};
-	else
-		mark->end = sequence_later(mark->end, info->end);
 }
 
 void flow_table_settle(struct flow_table *table)

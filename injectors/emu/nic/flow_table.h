@@ -97,8 +97,8 @@ static inline void flow_delivered(struct flow_table *table, const struct frame_i
 
 /*
  * For each delivered frame, or for none: remembers how far its flow has been delivered. Without this a
- * retransmission nobody needed opens a range if it is lost, and nobody sends it again. Relies on flow_lost()
- * having been told of all losses.
+ * retransmission nobody needed opens a range if it is lost, and nobody sends it again. What was skipped may
+ * still be new: flow_lost() is not told of what was lost in front of the NIC.
  */
 void flow_mark_delivered(struct flow_table *table, const struct frame_info *info);
 

@@ -31,11 +31,39 @@ struct known_flow {
 	bool met; /* since the hand came by */
 };
 
+#define FLOW_GAPS 8
+
+/* How far a flow has been delivered, and what below that has not been: lost, by the NIC or in front of it. */
 struct flow_mark {
 	__u64 hash;
 	__u32 end;
 	bool valid;
+	__u8 gap_count;
+	/* In the order of sequence numbers, apart from each other; the oldest goes where there is no room. */
+	struct flow_gap {
+		__u32 first, end;
+	} gap[FLOW_GAPS];
 };
+
+/* flow_marks.c: what of a lost frame may be new to its receiver; returns how many, 0: nothing. */
+__u32 flow_unseen(const struct flow_table *table, const struct frame_info *info,
+		  struct flow_gap unseen[FLOW_GAPS + 1]);
+
+/* Numbers of one flow are within a window of each other, so that this is an order. */
+static inline bool sequence_before(__u32 a, __u32 b)
+{
+	return (__s32)(a - b) < 0;
+}
+
+static inline __u32 sequence_later(__u32 a, __u32 b)
+{
+	return sequence_before(a, b) ? b : a;
+}
+
+static inline bool sequence_is_near(__u32 a, __u32 b)
+{
+	return a - b + FLOW_WINDOW < 2 * FLOW_WINDOW;
+}
 
 static inline __u64 flow_hash(__u64 addresses, __u64 ports)
 {
@@ -43,6 +71,11 @@ static inline __u64 flow_hash(__u64 addresses, __u64 ports)
 
 	hash = (hash ^ hash >> 32 ^ ports) * 0x94d049bb133111ebull;
 	return hash ^ hash >> 29;
+}
+
+static inline __u64 info_hash(const struct frame_info *info)
+{
+	return flow_hash(frame_addresses(info), frame_ports(info));
 }
 
 /* NULL: not known. */

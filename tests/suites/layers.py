@@ -13,7 +13,7 @@ import sys
 LAYERS = (
     {"bpf/", "injectors/kmod/"},
     {"lib/base/"},
-    {"lib/output/", "lib/trace/"},
+    {"lib/output/", "lib/trace/", "lib/protect/"},
     {"lib/cli/"},
     {"lib/capture/", "lib/job/", "lib/translate/"},
     {"lib/analyze/"},

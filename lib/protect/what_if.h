@@ -10,7 +10,8 @@
  *	reclaim		a memory manager has taken the page: of those that any domain has touched it takes what nobody has used for longest
  *			and nobody pins, until `taken` of them are out; `taken` moves linearly between share_low and share_high and
  *			back, once in share_period_ns. A fault brings the page back, a pin likewise (which is counted apart, `brought`)
- * The first access to a page by its domain is counted apart and is no fault. Memory: as protect.h, and at most 48 bytes a page.
+ * The first access to a page by its domain is counted apart and is no fault. Under `interval` each domain is judged by
+ * its own pins. Memory: as protect.h, and at most 48 bytes a page, with `reclaim` twice that. Details: docs/protect.md.
  */
 #ifndef FAULTLINE_PROTECT_WHAT_IF_H
 #define FAULTLINE_PROTECT_WHAT_IF_H
@@ -23,7 +24,10 @@ struct what_if_access {
 	__u64 time_ns, page;
 	__u32 domain;
 	__u32 count; /* accesses that it stands for, from 1: of a page within one second */
+	bool lost;   /* it is judged, but the policy is not told of it: an access log with gaps */
 };
+
+#define WHAT_IF_SAMPLES 65536
 
 struct what_if_config {
 	struct protect_keys keys;
@@ -32,9 +36,11 @@ struct what_if_config {
 	__u64 idle_ns; /* interval: 300 s */
 	double share_low, share_high;
 	__u64 share_period_ns;
-	__u64 sample_ns; /* of the curve; 0: there is none */
-	/* Each access that faults, or that would have if its page had not been pinned; NULL: nobody asks. */
-	void (*fault)(void *argument, const struct what_if_access *access, bool avoided);
+	__u64 sample_ns; /* of the curve; 0: there is none. It doubles when there are WHAT_IF_SAMPLES */
+	/* Each access that faults, or that would have if its page had not been pinned; NULL: nobody asks. `gap_ns`: since
+	 * the access before it by its domain. */
+	void (*fault)(void *argument, const struct what_if_access *access, __u64 gap_ns,
+		      bool avoided);
 	/* Each pin and unpin; NULL: nobody asks. */
 	void (*act)(void *argument, __u32 domain, const struct protect_action *action);
 	void *argument; /* of both */
@@ -42,8 +48,9 @@ struct what_if_config {
 
 struct what_if;
 
+/* -ENOMEM; -EINVAL with a sentence for what is out of range, of the keys as well. */
 int what_if_create(struct what_if **what_if, const struct what_if_config *config);
-/* Another domain, numbered from 0. `memory_pages`: what the shares of its policy are shares of. */
+/* Another domain: its number, from 0, or as protect_create(). `memory_pages`: what the shares of its policy are shares of. */
 int what_if_add_domain(struct what_if *what_if, __u64 memory_pages);
 /* In order of times; an earlier one counts as the newest. */
 void what_if_access(struct what_if *what_if, const struct what_if_access *access);
@@ -59,7 +66,9 @@ struct what_if_counts {
 	__u64 faults;	    /* left */
 	__u64 avoided; /* interval: would have been; reclaim: unknown here, ask a run with `none` */
 	__u64 brought; /* reclaim: pages that a pin brought back */
+	__u64 pages_told;   /* of `pages`, those with an access that was not lost */
 	double pinned_mean; /* pages, over the time from the tenant's first access to what_if_end() */
+	unsigned __int128 pinned_time; /* the same before it is divided: pages times ns */
 	struct protect_state policy;
 };
 void what_if_counts(const struct what_if *what_if, __u32 domain, struct what_if_counts *counts);
@@ -68,7 +77,7 @@ void what_if_counts(const struct what_if *what_if, __u32 domain, struct what_if_
 struct what_if_sample {
 	__u64 time_ns, pages, active, pinned, faults, avoided; /* counts so far */
 };
-/* NULL behind the last. */
+/* Those with index 0, 1, ...; NULL behind the last. */
 const struct what_if_sample *what_if_sample(const struct what_if *what_if, __u32 domain,
 					    size_t index);
 

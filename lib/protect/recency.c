@@ -9,8 +9,8 @@ void recency_init(struct recency *recency)
 
 static bool is_older(const struct kept_page *one, const struct kept_page *other)
 {
-	return one->last_ns != other->last_ns ? one->last_ns < other->last_ns :
-						one->turn < other->turn;
+	return one->last_ns != other->last_ns ? one->last_ns < other->last_ns
+					      : one->turn < other->turn;
 }
 
 /* The newer root becomes the first child of the older. */

@@ -3,9 +3,9 @@
 
 typedef unsigned __int128 learner_wide;
 
-/* Near enough to the best: 19 of 20. */
-#define NEAR	    19
-#define NEAR_OF	    20
+/* Near enough to the best: 39 of 40. */
+#define NEAR	    39
+#define NEAR_OF	    40
 #define UNITS_A_GAP 256 /* in the shortest that is a fault */
 
 void learner_init(struct learner *learner, __u64 from_ns, __u64 fault_after_ns)
@@ -22,11 +22,11 @@ void learner_start(struct learner *learner, __u64 time_ns)
 	learner->decided_ns = time_ns;
 }
 
-static unsigned int class_of(__u64 units)
+static unsigned int class_with(__u64 units)
 {
 	const unsigned int log = 63 - __builtin_clzll(units | 1);
 
-	return units < 8 ? units : 8 * (log - 2) + (units >> (log - 3) & 7);
+	return units < 8 ? units : 8ull * (log - 2) + (units >> (log - 3) & 7);
 }
 
 /* The least of a class. */
@@ -45,7 +45,7 @@ static __u64 learner_units(const struct learner *learner, __u64 idle_ns)
 
 static void learner_end(struct learner_sums *sums, __u64 units)
 {
-	const unsigned int class = class_of(units);
+	const unsigned int class = class_with(units);
 
 	sums->ended[class]++;
 	sums->within[class] += units - class_begin(class);
@@ -58,8 +58,8 @@ void learner_used(struct learner *learner, __u64 idle_ns)
 	if (idle_ns <= learner->from_ns)
 		return;
 	learner_end(&learner->sums, units);
-	learner->hits[class_of(units)]++;
-	learner->faults[class_of(units)] += idle_ns > learner->fault_after_ns;
+	learner->hits[class_with(units)]++;
+	learner->faults[class_with(units)] += idle_ns > learner->fault_after_ns;
 }
 
 void learner_lost(struct learner *learner, __u64 idle_ns)

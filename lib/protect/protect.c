@@ -146,7 +146,7 @@ void protect_access(struct protect *protect, __u64 time_ns, __u64 page)
 	protect->policy->access(protect, protect->newest_ns, page);
 }
 
-static int by_number(const void *one, const void *other)
+static int by_page_number(const void *one, const void *other)
 {
 	const struct kept_page *a = one, *b = other;
 
@@ -163,7 +163,7 @@ void protect_release(struct protect *protect)
 		if (store->pages[i].state && protect->policy->is_pinned(&store->pages[i]))
 			store->pages[pinned++] = store->pages[i];
 	if (pinned)
-		qsort(store->pages, pinned, sizeof(*store->pages), by_number);
+		qsort(store->pages, pinned, sizeof(*store->pages), by_page_number);
 	for (__u32 i = 0; i < pinned; i++)
 		protect_unpin(protect, protect->newest_ns, i, PROTECT_DROPPED);
 	page_store_free(store);

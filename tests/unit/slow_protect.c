@@ -6,12 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/slow_learn.h"
+#include "tests/unit/slow_streams.h"
+
 #define PAGES 4096
-
-typedef __int128 wide; /* sums of times do not end */
-
-#define CLASSES 144
-#define STREAMS 16
 
 enum where { ACTIVE, INACTIVE, EXPECTED, GHOST };
 
@@ -28,28 +26,15 @@ struct slow_page {
 	__u64 step;	/* the how manieth of all expectations was its last */
 };
 
-struct slow_stream {
-	__u64 last, access; /* the how manieth access it took last */
-	wide stride;
-	__u64 steps;
-};
-
-struct slow_sums {
-	wide idle[CLASSES], hits[CLASSES], faults[CLASSES], time;
-};
-
 struct slow_protect {
 	const char *policy;
 	struct protect_keys keys;
 	__u64 memory_pages, newest_ns, accesses;
 	bool started;
-	wide start_ns, scan_ns;	 /* the next scan */
-	wide decided_ns, window; /* -1: without an end */
-	__u64 accesses_then;
-	unsigned int admitted;
-	struct slow_sums now, before;
-	struct slow_stream streams[STREAMS];
-	size_t stream_count;
+	wide scan_ns;	     /* the next */
+	__u64 accesses_then; /* at the last decision */
+	struct slow_learn learn;
+	struct slow_streams streams;
 	__u64 steps;
 	struct slow_page pages[PAGES];
 	size_t count;
@@ -57,6 +42,20 @@ struct slow_protect {
 	size_t action_count, action_room;
 	struct protect_state state;
 };
+
+static bool is(const struct slow_protect *slow, const char *policy)
+{
+	return !strcmp(slow->policy, policy);
+}
+
+static wide promote_after(const struct slow_protect *slow)
+{
+	const wide after = (wide)slow->keys.fault_after_ns - slow->keys.scan_ns;
+
+	if (!is(slow, "tuned"))
+		return slow->keys.promote_after_ns;
+	return after < 0 ? 0 : after;
+}
 
 struct slow_protect *slow_protect_new(const char *policy, const struct protect_keys *keys,
 				      __u64 memory_pages)
@@ -67,8 +66,7 @@ struct slow_protect *slow_protect_new(const char *policy, const struct protect_k
 	slow->policy = policy;
 	slow->keys = *keys;
 	slow->memory_pages = memory_pages;
-	slow->window = -1;
-	slow->admitted = 256;
+	slow_learn_begin(&slow->learn, promote_after(slow), keys->fault_after_ns);
 	return slow;
 }
 
@@ -116,11 +114,6 @@ static void unpin(struct slow_protect *slow, wide time_ns, struct slow_page *pag
 	say(slow, time_ns, page->number, false, reason);
 }
 
-static bool is(const struct slow_protect *slow, const char *policy)
-{
-	return !strcmp(slow->policy, policy);
-}
-
 static void forget(struct slow_protect *slow, struct slow_page *page)
 {
 	*page = slow->pages[--slow->count];
@@ -141,61 +134,6 @@ static struct slow_page *enter(struct slow_protect *slow, __u64 number)
 	assert(slow->count <= PAGES);
 	*page = (struct slow_page){.number = number, .where = ACTIVE};
 	return page;
-}
-
-static wide promote_after(const struct slow_protect *slow)
-{
-	const wide after = (wide)slow->keys.fault_after_ns - slow->keys.scan_ns;
-
-	if (!is(slow, "tuned"))
-		return slow->keys.promote_after_ns;
-	return after < 0 ? 0 : after;
-}
-
-static __u64 unit(const struct slow_protect *slow)
-{
-	return slow->keys.fault_after_ns < 256 ? 1 : slow->keys.fault_after_ns / 256;
-}
-
-static wide units_idle(const struct slow_protect *slow, const struct slow_page *page, wide time_ns)
-{
-	const wide idle = time_ns - page->last_ns - promote_after(slow);
-
-	if (idle <= 0)
-		return 0;
-	return idle / unit(slow) < (1 << 20) ? idle / unit(slow) : (1 << 20) - 1;
-}
-
-static wide class_start(unsigned int class)
-{
-	return class < 8 ? class : (wide)(8 + class % 8) << (class / 8 - 1);
-}
-
-/* From the last decision on. */
-static void count_idle(struct slow_protect *slow, struct slow_page *page, wide time_ns)
-{
-	const wide from = page->counted, until = units_idle(slow, page, time_ns);
-
-	for (unsigned int i = 0; i < CLASSES; i++) {
-		const wide low = from > class_start(i) ? from : class_start(i);
-		const wide high = until < class_start(i + 1) ? until : class_start(i + 1);
-
-		slow->now.idle[i] += high > low ? high - low : 0;
-	}
-	page->counted = until;
-}
-
-static void count_use(struct slow_protect *slow, struct slow_page *page)
-{
-	const wide idle = (wide)slow->newest_ns - page->last_ns;
-	unsigned int class = 0;
-
-	count_idle(slow, page, slow->newest_ns);
-	while (class_start(class + 1) <= page->counted)
-		class ++;
-	slow->now.hits[class] += idle > promote_after(slow);
-	slow->now.faults[class] += idle > promote_after(slow) && idle > slow->keys.fault_after_ns;
-	page->counted = 0;
 }
 
 static size_t count_in(const struct slow_protect *slow, enum where where)
@@ -224,12 +162,13 @@ static struct slow_page *oldest_in(struct slow_protect *slow, enum where where)
 
 static bool is_given_up(const struct slow_protect *slow, const struct slow_page *page, wide time_ns)
 {
-	return slow->window >= 0 && time_ns - page->last_ns >= promote_after(slow) + slow->window;
+	return slow->learn.window_ns >= 0 &&
+	       time_ns - page->last_ns >= promote_after(slow) + slow->learn.window_ns;
 }
 
 static bool is_admitted(const struct slow_protect *slow, const struct slow_page *page)
 {
-	return page->number * 0x9e3779b97f4a7c15ull / (1ull << 56) < slow->admitted;
+	return page->number * 0x9e3779b97f4a7c15ull / (1ull << 56) < slow->learn.admitted;
 }
 
 /* What is not pinned and of no block any more. */
@@ -244,7 +183,7 @@ static void leave(struct slow_protect *slow, wide time_ns, struct slow_page *pag
 	page->where = GHOST;
 	if (count_in(slow, GHOST) > share(slow, slow->keys.active)) {
 		oldest = oldest_in(slow, GHOST);
-		count_idle(slow, oldest, time_ns);
+		slow_learn_idle(&slow->learn, &oldest->counted, time_ns - oldest->last_ns);
 		forget(slow, oldest);
 	}
 }
@@ -351,7 +290,7 @@ static void adp_used(struct slow_protect *slow, __u64 number)
 	const bool is_new = !page || page->where == GHOST;
 
 	if (page && page->where != EXPECTED)
-		count_use(slow, page);
+		slow_learn_use(&slow->learn, &page->counted, (wide)slow->newest_ns - page->last_ns);
 	if (!page)
 		page = enter(slow, number);
 	page->access = slow->accesses;
@@ -370,103 +309,26 @@ static void adp_used(struct slow_protect *slow, __u64 number)
 		keep_active(slow, slow->newest_ns);
 }
 
-static void sum_up(struct slow_protect *slow)
-{
-	struct slow_sums *now = &slow->now, *before = &slow->before;
-
-	for (size_t i = 0; i < slow->count; i++)
-		count_idle(slow, &slow->pages[i], slow->newest_ns);
-	now->time = (slow->newest_ns - slow->decided_ns) / unit(slow);
-	for (unsigned int i = 0; i < CLASSES; i++) {
-		before->idle[i] = before->idle[i] / 2 + now->idle[i];
-		before->hits[i] = before->hits[i] / 2 + now->hits[i];
-		before->faults[i] = before->faults[i] / 2 + now->faults[i];
-	}
-	before->time = before->time / 2 + now->time;
-	memset(now, 0, sizeof(*now));
-}
-
-/* What a window up to the end of a class would have been worth. */
-static wide worth(const struct slow_protect *slow, unsigned int class, wide *admitted)
-{
-	const wide room = share(slow, slow->keys.inactive) * slow->before.time;
-	wide pinned = 0, faults = 0;
-
-	for (unsigned int i = 0; i <= class; i++) {
-		pinned += slow->before.idle[i];
-		pinned += slow->before.hits[i] * (slow->keys.demote_after_ns / unit(slow));
-		faults += slow->before.faults[i];
-	}
-	*admitted = pinned > room ? room * 256 / pinned : 256;
-	return faults * *admitted;
-}
-
 static void decide(struct slow_protect *slow)
 {
-	wide best = 0, admitted;
-
-	slow->accesses_then = slow->accesses;
-	sum_up(slow);
-	slow->decided_ns = slow->newest_ns;
-	for (unsigned int i = 0; i < CLASSES; i++)
-		if (worth(slow, i, &admitted) > best)
-			best = worth(slow, i, &admitted);
-	for (unsigned int i = 0; best && i < CLASSES; i++) {
-		if (worth(slow, i, &admitted) * 20 < best * 19)
-			continue;
-		slow->window = class_start(i + 1) * unit(slow);
-		slow->admitted = (unsigned int)admitted;
-		if (slow->window > (slow->newest_ns - slow->start_ns) / 4) {
-			slow->window = -1;
-			slow->admitted = 256;
-		}
-		return;
-	}
+	for (size_t i = 0; i < slow->count; i++)
+		slow_learn_idle(&slow->learn, &slow->pages[i].counted,
+				(wide)slow->newest_ns - slow->pages[i].last_ns);
+	slow_learn_decide(&slow->learn, slow->newest_ns, share(slow, slow->keys.inactive),
+			  slow->keys.demote_after_ns);
 }
 
 static void tuned_used(struct slow_protect *slow, __u64 number)
 {
-	/* `accesses` has counted this one. */
-	slow->accesses--;
-	if (slow->newest_ns - slow->decided_ns >= slow->keys.learn_ns &&
-	    slow->accesses - slow->accesses_then >= slow->count)
+	/* This one does not count. */
+	const __u64 accesses = slow->accesses - 1;
+
+	if (slow->newest_ns - slow->learn.decided_ns >= slow->keys.learn_ns &&
+	    accesses - slow->accesses_then >= slow->count) {
+		slow->accesses_then = accesses;
 		decide(slow);
-	slow->accesses++;
+	}
 	adp_used(slow, number);
-}
-
-/* What an access goes on with: NULL if it is nothing new. */
-static struct slow_stream *stream_of(struct slow_protect *slow, __u64 page)
-{
-	struct slow_stream *step = NULL, *start = NULL, *oldest = NULL;
-
-	for (size_t i = 0; i < slow->stream_count; i++) {
-		struct slow_stream *stream = &slow->streams[i];
-		const wide distance = (wide)page - stream->last;
-
-		if (!distance)
-			return NULL;
-		if (stream->stride == distance && (!step || stream->access > step->access))
-			step = stream;
-		if (stream->steps < slow->keys.run && distance >= -16 && distance <= 16 &&
-		    (!start || stream->access > start->access))
-			start = stream;
-		if (!oldest || stream->access < oldest->access)
-			oldest = stream;
-	}
-	if (step) {
-		step->steps++;
-		return step;
-	}
-	if (start) {
-		start->stride = (wide)page - start->last;
-		start->steps = 1;
-		return start;
-	}
-	if (slow->stream_count < STREAMS)
-		oldest = &slow->streams[slow->stream_count++];
-	*oldest = (struct slow_stream){0};
-	return oldest;
 }
 
 static void spatial_used(struct slow_protect *slow, __u64 number)
@@ -475,12 +337,8 @@ static void spatial_used(struct slow_protect *slow, __u64 number)
 	struct slow_page *page;
 
 	adp_used(slow, number);
-	stream = stream_of(slow, number);
-	if (!stream)
-		return;
-	stream->last = number;
-	stream->access = slow->accesses;
-	if (stream->steps < slow->keys.run)
+	stream = slow_streams_access(&slow->streams, slow->keys.run, slow->accesses, number);
+	if (!stream || stream->steps < slow->keys.run)
 		return;
 	for (__u32 i = 1; i <= slow->keys.ahead; i++) {
 		const wide next = number + i * stream->stride;
@@ -538,8 +396,8 @@ void slow_protect_access(struct slow_protect *slow, __u64 time_ns, __u64 page)
 {
 	slow_protect_advance(slow, time_ns);
 	if (!slow->started) {
-		slow->start_ns = slow->decided_ns = slow->newest_ns;
-		slow->scan_ns = slow->start_ns + slow->keys.scan_ns;
+		slow->learn.start_ns = slow->learn.decided_ns = slow->newest_ns;
+		slow->scan_ns = (wide)slow->newest_ns + slow->keys.scan_ns;
 		slow->accesses_then = slow->accesses;
 	}
 	slow->started = true;
@@ -572,12 +430,9 @@ void slow_protect_release(struct slow_protect *slow)
 			break;
 		unpin(slow, slow->newest_ns, lowest, PROTECT_DROPPED);
 	}
-	slow->count = slow->stream_count = 0;
+	slow->count = slow->streams.count = 0;
 	slow->started = false;
-	slow->window = -1;
-	slow->admitted = 256;
-	memset(&slow->now, 0, sizeof(slow->now));
-	memset(&slow->before, 0, sizeof(slow->before));
+	slow_learn_begin(&slow->learn, promote_after(slow), slow->keys.fault_after_ns);
 }
 
 const struct protect_action *slow_protect_actions(const struct slow_protect *slow, size_t *count)

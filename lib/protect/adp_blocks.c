@@ -260,9 +260,10 @@ bool adp_expect(struct protect *protect, struct adp *adp, __u64 time_ns, __u64 n
 	if (index == NO_PAGE) {
 		if (adp_is_full(adp))
 			return false;
-		index = protect_track(protect, time_ns, number);
+		index = page_store_add(&protect->store, number);
 		if (index == NO_PAGE)
 			return false;
+		protect->store.pages[index].last_ns = time_ns;
 		protect->store.pages[index].state = ADP_EXPECTED;
 		recency_add(&protect->store, &adp->expected, index);
 		protect_pin(protect, time_ns, index, PROTECT_EXPECTED);

@@ -258,11 +258,13 @@ bool adp_expect(struct protect *protect, struct adp *adp, __u64 time_ns, __u64 n
 	__u32 index = page_store_find(&protect->store, number);
 
 	if (index == NO_PAGE) {
-		if (adp_is_full(adp))
+		if (!adp_can_promote(adp, protect))
 			return false;
 		index = page_store_add(&protect->store, number);
 		if (index == NO_PAGE)
 			return false;
+		if (adp_is_full(adp))
+			adp_drop(protect, adp, time_ns, PROTECT_DROPPED);
 		protect->store.pages[index].last_ns = time_ns;
 		protect->store.pages[index].state = ADP_EXPECTED;
 		recency_add(&protect->store, &adp->expected, index);

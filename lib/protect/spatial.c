@@ -32,60 +32,49 @@ static bool stream_ahead(const struct stride_stream *stream, __u32 steps, __u64 
 	return far < 0 ? *page < stream->last : *page > stream->last;
 }
 
-static bool is_a_step(const struct protect *protect, const struct stride_stream *stream, __u64 page)
+static bool is_a_step(const struct stride_stream *stream, __u64 page)
 {
 	__u64 next;
 
-	(void)protect;
 	return stream_ahead(stream, 1, &next) && next == page;
 }
 
 /* May a run of another stride begin with the two? */
-static bool is_a_start(const struct protect *protect, const struct stride_stream *stream,
-		       __u64 page)
+static bool is_a_start(const struct stride_stream *stream, __u64 page, __u32 run)
 {
 	const __u64 distance = page > stream->last ? page - stream->last : stream->last - page;
 
-	return stream->steps < protect->keys.run && distance <= NEAR_BY;
-}
-
-static unsigned int
-find_stream(const struct protect *protect, const struct spatial *spatial,
-	    bool (*is)(const struct protect *, const struct stride_stream *, __u64), __u64 page)
-{
-	unsigned int i = 0;
-
-	while (i < spatial->count && !is(protect, &spatial->streams[i], page))
-		i++;
-	return i;
+	return stream->steps < run && distance <= NEAR_BY;
 }
 
 /* The stream that the access goes on with, now the first; NULL if it goes nowhere. */
-static struct stride_stream *follow(const struct protect *protect, struct spatial *spatial,
-				    __u64 page)
+static struct stride_stream *stream_follow(struct spatial *spatial, __u64 page, __u32 run)
 {
 	struct stride_stream *streams = spatial->streams, found = {.last = page};
-	unsigned int i;
+	unsigned int step = STREAMS, start = STREAMS, moved;
 
-	for (i = 0; i < spatial->count; i++)
+	for (unsigned int i = spatial->count; i--;) {
 		if (streams[i].last == page)
 			return NULL;
-	i = find_stream(protect, spatial, is_a_step, page);
-	if (i < spatial->count) {
-		found.stride = streams[i].stride;
-		found.steps = streams[i].steps + (streams[i].steps < protect->keys.run);
-	} else {
-		i = find_stream(protect, spatial, is_a_start, page);
-		if (i < spatial->count) {
-			found.stride = (__s64)(page - streams[i].last);
-			found.steps = 1;
-		} else if (i < STREAMS) {
-			spatial->count++;
-		} else {
-			i--;
-		}
+		if (is_a_step(&streams[i], page))
+			step = i;
+		else if (is_a_start(&streams[i], page, run))
+			start = i;
 	}
-	memmove(streams + 1, streams, i * sizeof(*streams));
+	if (step < STREAMS) {
+		moved = step;
+		found.stride = streams[step].stride;
+		found.steps = streams[step].steps + (streams[step].steps < run);
+	} else if (start < STREAMS) {
+		moved = start;
+		found.stride = (__s64)(page - streams[start].last);
+		found.steps = 1;
+	} else if (spatial->count < STREAMS) {
+		moved = spatial->count++;
+	} else {
+		moved = STREAMS - 1;
+	}
+	memmove(streams + 1, streams, moved * sizeof(*streams));
 	streams[0] = found;
 	return streams;
 }
@@ -98,7 +87,7 @@ static void spatial_access(struct protect *protect, __u64 time_ns, __u64 page)
 	__u64 next;
 
 	adp_access(protect, &spatial->adp, time_ns, page);
-	stream = follow(protect, spatial, page);
+	stream = stream_follow(spatial, page, protect->keys.run);
 	if (!stream || stream->steps < protect->keys.run)
 		return;
 	for (__u32 step = 1; step <= protect->keys.ahead; step++)

@@ -202,6 +202,20 @@ static struct slow_page *next_back(struct slow_protect *slow)
 	return next;
 }
 
+/* For one more that is pinned. */
+static bool make_room(struct slow_protect *slow, wide time_ns)
+{
+	struct slow_page *tail = oldest_in(slow, INACTIVE);
+
+	if (count_in(slow, INACTIVE) + count_in(slow, EXPECTED) < share(slow, slow->keys.inactive))
+		return true;
+	if (slow->keys.overflow == PROTECT_OVERFLOW_REFUSE || !tail)
+		return false;
+	unpin(slow, time_ns, tail, PROTECT_DROPPED);
+	leave(slow, time_ns, tail);
+	return true;
+}
+
 /* False if it stays active. */
 static bool promote(struct slow_protect *slow, wide time_ns, __u64 number, int reason)
 {
@@ -211,16 +225,10 @@ static bool promote(struct slow_protect *slow, wide time_ns, __u64 number, int r
 		leave(slow, time_ns, tail);
 		return true;
 	}
-	if (count_in(slow, INACTIVE) + count_in(slow, EXPECTED) >=
-	    share(slow, slow->keys.inactive)) {
-		tail = oldest_in(slow, INACTIVE);
-		if (slow->keys.overflow == PROTECT_OVERFLOW_REFUSE || !tail) {
-			if (reason == PROTECT_OVERFLOW)
-				leave(slow, time_ns, find(slow, number));
-			return false;
-		}
-		unpin(slow, time_ns, tail, PROTECT_DROPPED);
-		leave(slow, time_ns, tail);
+	if (!make_room(slow, time_ns)) {
+		if (reason == PROTECT_OVERFLOW)
+			leave(slow, time_ns, find(slow, number));
+		return false;
 	}
 	pin(slow, time_ns, find(slow, number), reason);
 	return true;
@@ -348,8 +356,7 @@ static void spatial_used(struct slow_protect *slow, __u64 number)
 			return;
 		page = find(slow, (__u64)next);
 		if (!page) {
-			if (count_in(slow, INACTIVE) + count_in(slow, EXPECTED) >=
-			    share(slow, slow->keys.inactive))
+			if (!make_room(slow, slow->newest_ns))
 				return;
 			page = enter(slow, (__u64)next);
 			pin(slow, slow->newest_ns, page, PROTECT_EXPECTED);

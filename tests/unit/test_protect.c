@@ -225,17 +225,17 @@ static void agree(const char *policy, unsigned int duels, unsigned int accesses)
 
 static void adp_is_as_documented(void **state)
 {
-	agree("adp", 1499, 997);
+	agree("adp", 1301, 997);
 }
 
 static void tuned_is_as_documented(void **state)
 {
-	agree("tuned", 499, 997);
+	agree("tuned", 251, 997);
 }
 
 static void spatial_is_as_documented(void **state)
 {
-	agree("spatial", 499, 997);
+	agree("spatial", 251, 997);
 }
 
 static void lru_is_as_documented(void **state)

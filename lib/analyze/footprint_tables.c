@@ -272,7 +272,8 @@ static void footprint_write_windows(const struct analysis *analysis, struct writ
 	const struct footprint *f = analysis->footprint;
 
 	(void)wish;
-	if (!f->span)
+	/* For programs every table is there, if without rows. */
+	if (!f->span && writer_is_text(writer))
 		return;
 	writer_begin_with(writer, &footprint_windows_table, analysis->session);
 	for (__u32 h = 0; h < f->devices.end; h = slots_next(&f->devices, h)) {
@@ -388,9 +389,9 @@ static void footprint_write_shares(const struct analysis *analysis, struct write
 	bool enough = true;
 
 	(void)wish;
-	if (!f->span)
+	if (!f->span && writer_is_text(writer))
 		return;
-	if (last_ns > span_begin_ns(f, 0))
+	if (f->span && last_ns > span_begin_ns(f, 0))
 		complete = (last_ns - span_begin_ns(f, 0)) / (f->span * AGGREGATE_WINDOW_NS);
 	writer_begin(writer, &footprint_shares_table);
 	for (__u32 h = 0; enough && h < f->devices.end; h = slots_next(&f->devices, h))

@@ -42,7 +42,7 @@ static const struct cli_option study_recording_options[] = {
 	{"device", 'd', "PATTERN", "Only devices of this name, such as 'tenant0/*'", CLI_TEXT,
 	 STUDY(device), .parse = study_check_pattern},
 	{"source", 0, "NAME",
-	 "Accesses: auto, pages (of each second), accesses (single I/Os, --kind io_complete), "
+	 "Accesses: auto, pages (of each second), accesses (single I/Os), "
 	 "mappings (DMA)",
 	 CLI_CHOICE, STUDY(source), .names = study_sources},
 	{0},
@@ -79,13 +79,26 @@ static int study_take(void *input, unsigned int number, const char *text)
 	return 0;
 }
 
+static bool only_keys(const struct study *study)
+{
+	const struct output_options *output = &study->output;
+
+	return !study->argument_count && !study->job && !study->policies && !study->rule &&
+	       !study->drop && !study->sweep_count && !study->device && !study->source &&
+	       !study->threads && !study->overrides.set_count && !study->overrides.shorten &&
+	       output->to.format == OUTPUT_TEXT && !output->table;
+}
+
 static int study_check_options(void *input)
 {
 	const struct study *study = input;
 	size_t standard_input = 0;
 
 	if (study->keys)
-		return 0;
+		return only_keys(study)
+			       ? 0
+			       : failed(-EINVAL, "--keys lists all keys: accepted: without "
+						 "recordings, a job and other options");
 	if (!study->argument_count)
 		return failed(-EINVAL, "no recording given; accepted: .flt files, or - for "
 				       "standard input");
@@ -173,7 +186,7 @@ static bool names_a_policy(const struct study *study)
 	return false;
 }
 
-static int read_text(struct study *study)
+static int study_read_job(struct study *study)
 {
 	int err = 0;
 
@@ -210,7 +223,7 @@ static int read_options(struct study *study)
 	return err;
 }
 
-static int configure_point(struct study *study, size_t point, struct idle_keys *idle)
+static int study_point(struct study *study, size_t point, struct idle_keys *idle)
 {
 	struct job_text *text = job_text_copy(study->text);
 	int err;
@@ -235,7 +248,7 @@ static int configure(struct study *study)
 	if (!study->configs)
 		return failed(-ENOMEM, "no memory for %zu points", study->sweep.points);
 	for (size_t i = 0; !err && i < study->sweep.points; i++)
-		err = configure_point(study, i, &idle);
+		err = study_point(study, i, &idle);
 	if (!err)
 		err = idle_keys_refuse(&idle);
 	idle_keys_free(&idle);
@@ -254,7 +267,7 @@ static __u32 smallest_page(const struct study *study)
 	return shift;
 }
 
-static int read_recordings(struct study *study)
+static int study_read_all(struct study *study)
 {
 	struct study_wish wish = {.device = study->device,
 				  .window = study->window,
@@ -318,7 +331,7 @@ static int list_tenants(struct study *study)
 
 int study_prepare(struct study *study)
 {
-	int err = read_text(study);
+	int err = study_read_job(study);
 
 	if (!err)
 		err = read_options(study);
@@ -329,7 +342,7 @@ int study_prepare(struct study *study)
 	if (!err)
 		err = configure(study);
 	if (!err)
-		err = read_recordings(study);
+		err = study_read_all(study);
 	/* The output may not replace any of them, nor the job. */
 	if (study->job)
 		study->arguments[study->argument_count] = study->job;

@@ -69,7 +69,7 @@ static const struct option_table table = {
 	.help = "`faultline protect --keys`",
 };
 
-static void join(void)
+static void study_join(void)
 {
 	size_t count = 0;
 
@@ -85,7 +85,7 @@ const struct option_table *study_options(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, join);
+	pthread_once(&once, study_join);
 	return &table;
 }
 

@@ -201,7 +201,7 @@ static bool is_taken(struct reading *r, enum study_source source)
 	return source_rank(r, source) && source == r->recording->source;
 }
 
-static int add_event(struct reading *r, const struct event *event)
+static int add_ranges(struct reading *r, const struct event *event)
 {
 	const __u64 length = event->length < LENGTH_MAX ? event->length : LENGTH_MAX;
 	const __u64 first = event->address >> r->wish->shift;
@@ -227,7 +227,7 @@ static int source_on_events(void *self, const struct event *events, size_t count
 		if ((io || event->kind == EVENT_DMA_MAP) &&
 		    period_has(&r->period, event->time_ns) &&
 		    is_taken(r, io ? SOURCE_SINGLE : SOURCE_MAPPINGS))
-			error = add_event(r, event);
+			error = add_ranges(r, event);
 	}
 	return error;
 }
@@ -265,7 +265,7 @@ static int add_window(struct reading *r)
 	return error;
 }
 
-static int add_pages(struct reading *r, const struct aggregate_frame *frame)
+static int add_counted_pages(struct reading *r, const struct aggregate_frame *frame)
 {
 	if (!array_grow(&r->pages, &r->page_room, r->page_count + frame->page_count,
 			sizeof(*r->pages), ARRAY_LIMITED))
@@ -295,7 +295,7 @@ static int source_on_aggregate(void *self, const struct aggregate_frame *frame)
 	r->window = frame->window;
 	if (!error && frame->page_count && period_has_window(&r->period, frame->window) &&
 	    is_taken(r, SOURCE_PAGES))
-		error = add_pages(r, frame);
+		error = add_counted_pages(r, frame);
 	return error;
 }
 

@@ -286,7 +286,7 @@ static int study_read_all(struct study *study)
 }
 
 /* Shares of what nobody knows the size of mean nothing. */
-static int check_memory(const struct study *study, const struct study_tenant *tenant)
+static int study_check_memory(const struct study *study, const struct study_tenant *tenant)
 {
 	for (size_t point = 0; point < study->sweep.points; point++) {
 		const struct study_config *config = &study->configs[point];
@@ -323,7 +323,7 @@ static int list_tenants(struct study *study)
 
 			if (!tenant->count)
 				continue;
-			err = check_memory(study, tenant);
+			err = study_check_memory(study, tenant);
 			study->tenants[study->tenant_count++] = tenant;
 		}
 	return err;

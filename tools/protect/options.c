@@ -153,7 +153,7 @@ static const struct job_column columns[STUDY_COLUMNS] = {
 			 "touched; so many first accesses there are, which are no faults"},
 	[STUDY_PAGES_TOLD] = {"pages_told", NULL, NULL, COLUMN_COUNT, 10, true,
 			      "of these, those that the policy was told of"},
-	[STUDY_FOOTPRINT] = {"footprint", NULL, "percent", COLUMN_REAL, 9, false,
+	[STUDY_FOOTPRINT] = {"footprint", NULL, "percent", COLUMN_REAL, 9, true,
 			     "touched pages, of the memory"},
 	[STUDY_FIRST_PINNED] = {"first_pinned", NULL, NULL, COLUMN_COUNT, 12, true,
 				"first accesses to a page that was pinned ahead"},

@@ -90,7 +90,7 @@ static struct study_tenant *tenant_of(struct study_recording *recording, __u32 d
 }
 
 /* NULL without memory, or for what is not wanted or no device. */
-static struct device_place *place_of(struct reading *r, __u32 device)
+static struct device_place *reading_place(struct reading *r, __u32 device)
 {
 	struct session *session = r->recording->session;
 	struct device_place *place;
@@ -144,7 +144,7 @@ static int unit_of(struct reading *r, struct study_tenant *tenant, __u32 device,
 static int add_access(struct reading *r, __u32 device, __u32 pasid, __u64 time_ns, __u64 page,
 		      __u64 count)
 {
-	struct device_place *place = place_of(r, device);
+	struct device_place *place = reading_place(r, device);
 	struct study_tenant *tenant = place ? place->tenant : NULL;
 	int unit;
 
@@ -334,7 +334,7 @@ static void name_units(struct study_recording *recording)
 			if (unit->pasid == PASID_NONE)
 				snprintf(unit->name, sizeof(unit->name), "%s", name);
 			else
-				snprintf(unit->name, sizeof(unit->name), "%s pasid %u", name,
+				snprintf(unit->name, sizeof(unit->name), "%s@%u", name,
 					 unit->pasid);
 		}
 	}

@@ -74,7 +74,7 @@ static __u64 most_pinned(const struct protect_row *row)
 
 #define COUNTS(row) (&(row)->domain->counts)
 #define PROTECT(COLUMN)                                                            \
-	COLUMN(domain, none, TEXT, 20, SHOWN, row->domain->name)                   \
+	COLUMN(domain, none, TEXT, 13, SHOWN, row->domain->name)                   \
 	COLUMN(tenant, none, TEXT, 12, WIDE, tenant_name(row->outcome))            \
 	COLUMN(host, none, TEXT, 12, WIDE, host_of(row->outcome))                  \
 	COLUMN(memory, pages, COUNT, 9, WIDE, row->domain->memory_pages)           \
@@ -84,7 +84,7 @@ static __u64 most_pinned(const struct protect_row *row)
 	COLUMN(told, pages, COUNT, 9, WIDE, COUNTS(row)->pages_told)               \
 	COLUMN(first_accesses, none, COUNT, 14, WIDE, COUNTS(row)->first_accesses) \
 	COLUMN(first_pinned, none, COUNT, 12, WIDE, COUNTS(row)->first_pinned)     \
-	COLUMN(faults_none, none, COUNT, 11, SHOWN, row->domain->faults_none)      \
+	COLUMN(faults_none, none, COUNT, 11, WIDE, row->domain->faults_none)       \
 	COLUMN(faults, none, COUNT, 7, WIDE, COUNTS(row)->faults)                  \
 	COLUMN(avoided, percent, REAL, 7, SHOWN, row->rates->avoided)              \
 	COLUMN(pinned_mean, pages, REAL, 11, WIDE, COUNTS(row)->pinned_mean)       \
@@ -186,7 +186,7 @@ static double curve_percent(const struct curve_row *row, __u64 pages)
 
 #define CURVE(COLUMN)                                                                     \
 	COLUMN(time, none, TIME, 15, SHOWN, row->sample->time_ns)                         \
-	COLUMN(domain, none, TEXT, 14, SHOWN, row->domain->name)                          \
+	COLUMN(domain, none, TEXT, 13, SHOWN, row->domain->name)                          \
 	COLUMN(tenant, none, TEXT, 12, WIDE, tenant_name(row->outcome))                   \
 	COLUMN(host, none, TEXT, 12, WIDE, host_of(row->outcome))                         \
 	COLUMN(footprint, pages, COUNT, 9, SHOWN, row->sample->pages)                     \
@@ -236,7 +236,7 @@ static bool is_interval(const struct pages_row *row)
 }
 
 #define PAGES(COLUMN)                                                                          \
-	COLUMN(domain, none, TEXT, 14, SHOWN, row->domain->name)                               \
+	COLUMN(domain, none, TEXT, 13, SHOWN, row->domain->name)                               \
 	COLUMN(tenant, none, TEXT, 12, WIDE, tenant_name(row->outcome))                        \
 	COLUMN(host, none, TEXT, 12, WIDE, host_of(row->outcome))                              \
 	COLUMN(below, accesses, COUNT, 8, SHOWN, study_classes[row->class])                    \

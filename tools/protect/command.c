@@ -20,7 +20,7 @@ static int study_check_pattern(const char *text, void *field)
 }
 
 static const struct cli_option study_cli_options[] = {
-	{.help = "What is asked:", .group = 1},
+	{.help = "What is asked:", .group = 5},
 	{"policy", 0, "NAME,...", "Policies to compare (none,lru,adp); --keys lists them", CLI_TEXT,
 	 STUDY(policies)},
 	{"rule", 0, "NAME",
@@ -38,7 +38,7 @@ static const struct cli_option study_cli_options[] = {
 };
 
 static const struct cli_option study_recording_options[] = {
-	{.help = "Of the recordings:", .group = 2},
+	{.help = "Of the recordings:", .group = 3},
 	{"device", 'd', "PATTERN", "Only devices of this name, such as 'tenant0/*'", CLI_TEXT,
 	 STUDY(device), .parse = study_check_pattern},
 	{"source", 0, "NAME",
@@ -112,8 +112,8 @@ static int study_check_options(void *input)
 int study_parse(struct study *study, int argc, char **argv)
 {
 	static const struct cli_table tables[] = {
-		{study_cli_options},
 		{study_recording_options},
+		{study_cli_options},
 		{job_override_options, offsetof(struct study, overrides)},
 		{0}};
 	static const struct cli_child children[] = {

@@ -307,6 +307,20 @@ static int study_check_memory(const struct study *study, const struct study_tena
 	return 0;
 }
 
+/* Each has a policy of its own, which under rule reclaim has to be asked at each access. */
+static int check_domains(const struct study *study, const struct study_tenant *tenant)
+{
+	for (size_t point = 0; point < study->sweep.points; point++)
+		if (study_domains(&study->configs[point], tenant) > WHAT_IF_DOMAINS)
+			return failed(
+				-EINVAL,
+				"%s: %s has %zu devices and PASIDs; accepted: up to %d, chosen by "
+				"-d PATTERN, or --set protector.scope=tenant",
+				tenant->recording->path, tenant->name, tenant->unit_count,
+				WHAT_IF_DOMAINS);
+	return 0;
+}
+
 static int list_tenants(struct study *study)
 {
 	size_t room = 0;
@@ -324,6 +338,8 @@ static int list_tenants(struct study *study)
 			if (!tenant->count)
 				continue;
 			err = study_check_memory(study, tenant);
+			if (!err)
+				err = check_domains(study, tenant);
 			study->tenants[study->tenant_count++] = tenant;
 		}
 	return err;

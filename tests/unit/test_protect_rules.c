@@ -271,6 +271,31 @@ static void without_memory_accesses_are_lost_and_counted(void **state)
 	assert_int_equal(memory_used(), 0);
 }
 
+static void without_memory_there_is_no_policy(void **state)
+{
+	const struct protect_sink sink = {NULL, NULL};
+
+	for (int policy = 0; protect_policies[policy]; policy++) {
+		struct protect_keys keys = keys_of(protect_policies[policy]->name);
+		struct protect *protect;
+		unsigned int refused = 0;
+		int error;
+
+		do {
+			memory_limit(64ull * refused);
+			error = protect_create(&protect, &keys, 10, sink);
+			if (error) {
+				assert_int_equal(error, -ENOMEM);
+				assert_int_equal(memory_used(), 0);
+			}
+		} while (error && ++refused);
+		memory_limit(UINT64_MAX);
+		assert_true(refused);
+		protect_destroy(protect);
+		assert_int_equal(memory_used(), 0);
+	}
+}
+
 static void a_page_is_48_bytes_at_most(void **state)
 {
 	struct page_store store;
@@ -377,6 +402,7 @@ int main(void)
 		cmocka_unit_test(wrong_keys_are_refused_with_a_sentence),
 		cmocka_unit_test(policies_are_found_by_name),
 		cmocka_unit_test(without_memory_accesses_are_lost_and_counted),
+		cmocka_unit_test(without_memory_there_is_no_policy),
 		cmocka_unit_test(a_page_is_48_bytes_at_most),
 		cmocka_unit_test(a_recency_is_in_order),
 		cmocka_unit_test(caps_hold),

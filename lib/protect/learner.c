@@ -110,7 +110,7 @@ struct learner_choice learner_decide(struct learner *learner, const struct page_
 	__u32 admitted[LEARNER_CLASSES];
 	__u64 faults = 0;
 	unsigned int chosen = 0;
-	struct learner_choice choice = {0};
+	struct learner_choice choice = {.admitted = 0};
 
 	learner_cut(learner, store, time_ns);
 	most = (learner_wide)room * learner->units;

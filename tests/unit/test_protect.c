@@ -55,7 +55,7 @@ static double random_share(struct random *random)
 static struct protect_keys random_keys(struct random *random, const char *policy)
 {
 	static const __u64 scans[] = {1, 2, 7, 20, 50}, idle[] = {0, 1, 9, 60, 180, 500};
-	static const __u64 faults[] = {0, 1, 20, 60, 255, 1000}, learns[] = {0, 1, 100, 1000};
+	static const __u64 faults[] = {0, 1, 20, 60, 255, 1000, 2000}, learns[] = {0, 1, 100, 1000};
 	struct protect_keys keys;
 
 	protect_keys_default(&keys);

@@ -9,7 +9,7 @@ name,value,unit,peer,peer_value,ratio. Nothing here passes or fails; docs/perfor
 the rows.
 
     bench/bench.py [PART ...]       parts: storm programs lookup trace block round-trip nic sim
-                                    start-stop
+                                    protect start-stop
 """
 import csv
 import json
@@ -226,6 +226,7 @@ PARTS = {
     "round-trip": bench_round_trip,
     "nic": bench_nic,
     "sim": bench_sim,
+    "protect": lambda scratch: bench_program("protect_bench", scratch),
     "start-stop": bench_start_stop,
 }
 

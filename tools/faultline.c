@@ -9,6 +9,7 @@ static const struct verb verbs[] = {
 	{"report", "what faulted, where, why, how long each stage took", verb_report},
 	{"timeline", "single faults, stage by stage", verb_timeline},
 	{"footprint", "which memory devices touch, and how often", verb_footprint},
+	{"protect", "what to pin so that devices hardly fault, and at what cost", verb_protect},
 	{"slo", "which I/O broke its objective, and which fault caused it", verb_slo},
 	{"sim", "translation for many tenants, simulated: DevTLB, IOTLB, PTB, prefetching",
 	 verb_sim},

@@ -9,7 +9,7 @@
 
 #include "lib/job/expect.h"
 #include "tools/sim/command.h"
-#include "tools/sim/progress.h"
+#include "tools/progress.h"
 #include "tools/verbs.h"
 
 struct sim {
@@ -92,7 +92,7 @@ static int sim_run_points(struct sim *sim)
 		sim_work(&pool);
 	while (started && !pool.error && pool.done < sim->command.sweep.points) {
 		usleep(pool.done ? 100000 : 10000);
-		progress_show(pool.done, sim->command.sweep.points);
+		progress_show(pool.done, sim->command.sweep.points, "packets");
 	}
 	while (started)
 		pthread_join(ids[--started], NULL);

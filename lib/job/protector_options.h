@@ -22,7 +22,7 @@ struct protector_options {
  * For add_rows() and the like: rows of section "protector", `policy` the first of them, whose choices are the names of
  * policies.def; a table that knows more names has choices of its own.
  */
-#define PROTECTOR_ROWS 14
+#define PROTECTOR_ROWS 15
 extern const struct option_row protector_rows[PROTECTOR_ROWS];
 /* The names of policies.def with their numbers; a name of NULL at the end. */
 extern const struct option_choice protector_policies[];

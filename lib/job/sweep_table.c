@@ -100,7 +100,7 @@ int sweep_results_begin(struct sweep_results *results, struct writer *writer, co
 int sweep_results_row(const struct sweep_results *results, struct writer *writer, size_t point,
 		      const double *values)
 {
-	union cell cells[SWEEP_COLUMNS + SWEEP_RESULTS_MAX];
+	union cell cells[SWEEP_CELLS];
 	size_t count = sweep_cells(cells, results->sweep, point);
 
 	for (size_t i = 0; i < results->own->count; i++, count++) {
@@ -110,5 +110,33 @@ int sweep_results_row(const struct sweep_results *results, struct writer *writer
 			cells[count].count =
 				isnan(values[i]) ? CELL_NONE : (__u64)llround(values[i]);
 	}
+	return writer_row(writer, cells);
+}
+
+int point_table_begin(struct point_table *t, struct writer *writer, const struct sweep *sweep,
+		      const struct table *own)
+{
+	size_t count = sweep_columns(t->columns, sweep);
+
+	t->sweep = sweep;
+	t->own = own;
+	t->table = (struct table){own->name, own->title, t->columns, count + own->column_count};
+	for (size_t i = 0; i < own->column_count; i++) {
+		t->columns[count + i] = own->columns[i];
+		t->columns[count + i].name =
+			sweep_own_name(own->columns[i].name, sweep, t->names[i]);
+		t->columns[count + i].get = NULL;
+	}
+	return writer_begin(writer, &t->table);
+}
+
+int point_table_put(const struct point_table *t, struct writer *writer, size_t point,
+		    const void *row)
+{
+	union cell cells[SWEEP_CELLS];
+	size_t count = sweep_cells(cells, t->sweep, point);
+
+	for (size_t i = 0; i < t->own->column_count; i++)
+		cells[count + i] = t->own->columns[i].get(row, NULL, NULL);
 	return writer_row(writer, cells);
 }

@@ -36,4 +36,23 @@ int sweep_results_begin(struct sweep_results *results, struct writer *writer, co
 int sweep_results_row(const struct sweep_results *results, struct writer *writer, size_t point,
 		      const double *values);
 
+/*
+ * A table of which each point has rows: the point, then columns that are known when it is compiled
+ * (TABLE()), whose getters get neither context nor room for texts. It must live until writer_end().
+ */
+#define SWEEP_CELLS (SWEEP_COLUMNS + SWEEP_RESULTS_MAX)
+struct point_table {
+	const struct sweep *sweep;
+	const struct table *own; /* without the point */
+	struct column columns[SWEEP_CELLS];
+	char names[SWEEP_RESULTS_MAX][SWEEP_OWN_NAME];
+	struct table table;
+};
+
+int point_table_begin(struct point_table *table, struct writer *writer, const struct sweep *sweep,
+		      const struct table *own);
+/* `row`: what the table's own columns take their values of. Their texts stay. */
+int point_table_put(const struct point_table *table, struct writer *writer, size_t point,
+		    const void *row);
+
 #endif

@@ -3,9 +3,9 @@
 
 #include "lib/base/memory.h"
 
-#define ROOM_FIRST	64
+#define ROOM_FIRST	 64
 #define CHAIN_BITS_FIRST 5
-#define ROOM_MOST	(1u << 31)
+#define ROOM_MOST	 (1u << 31)
 
 void page_store_init(struct page_store *store)
 {
@@ -92,6 +92,7 @@ void page_store_remove(struct page_store *store, __u32 index)
 		link = &store->pages[*link].chain;
 	*link = page->chain;
 	page->chain = store->free;
+	page->state = 0;
 	store->free = index;
 	store->count--;
 }

@@ -20,14 +20,15 @@ struct kept_page {
 	__u64 last_ns; /* its last access */
 	union {
 		struct {
-			__u32 older, newer; /* in a recency's list; in its heap: what it hangs on, its sibling */
+			__u32 older,
+				newer; /* in a recency's list; in its heap: what it hangs on, its sibling */
 		};
 		__u64 due_ns; /* of a page that is in none: when its delay ends */
 	};
 	__u32 turn;  /* of its last access among those of one time */
 	__u32 child; /* in a recency's heap; of a page that is in none: the next to come back */
 	__u32 chain; /* of the hash index; of a free one: the next that is free */
-	__u8 state;  /* the policy's */
+	__u8 state;  /* the policy's; 0: it is free */
 	bool late;   /* it is in the heap */
 	bool used;   /* since it was pinned */
 };
@@ -36,7 +37,8 @@ struct page_store {
 	struct kept_page *pages;
 	__u32 *chains;
 	__u32 chain_bits; /* there are 1 << chain_bits; none before the first page */
-	__u32 room, touched; /* pages that there is memory for; of them, those that were ever in use */
+	__u32 room,
+		touched; /* pages that there is memory for; of them, those that were ever in use */
 	__u32 free;
 	__u32 count; /* in use */
 	__u32 turn;  /* of the newest access */

@@ -44,6 +44,7 @@ void protect_keys_default(struct protect_keys *keys)
 		.scan_ns = 20 * second,
 		.promote_after_ns = 180 * second,
 		.demote_after_ns = 30 * second,
+		.fault_after_ns = 300 * second,
 		.learn_ns = 600 * second,
 		.run = 3,
 		.ahead = 4,
@@ -57,6 +58,13 @@ static int check_share(const char *name, double share)
 	if (share >= 0 && share <= 1)
 		return 0;
 	return failed(-EINVAL, "%s=%g: accepted: a share of the memory, 0 to 1", name, share);
+}
+
+static int check_count(const char *name, __u32 count)
+{
+	if (count && count <= PROTECT_RUN_MAX)
+		return 0;
+	return failed(-EINVAL, "%s=%u: accepted: 1 to %d", name, count, PROTECT_RUN_MAX);
 }
 
 static int protect_check(const struct protect_keys *keys, __u64 memory_pages)
@@ -73,6 +81,8 @@ static int protect_check(const struct protect_keys *keys, __u64 memory_pages)
 	error = check_share("active", keys->active);
 	error = error ?: check_share("inactive", keys->inactive);
 	error = error ?: check_share("lru", keys->lru);
+	error = error ?: check_count("run", keys->run);
+	error = error ?: check_count("ahead", keys->ahead);
 	if (!error && !keys->scan_ns)
 		error = failed(-EINVAL, "scan=0: accepted: 1 ns and more between two scans");
 	return error;
@@ -136,7 +146,7 @@ void protect_access(struct protect *protect, __u64 time_ns, __u64 page)
 	protect->policy->access(protect, protect->newest_ns, page);
 }
 
-static int by_number(const void *one, const void *other)
+static int by_page_number(const void *one, const void *other)
 {
 	const struct kept_page *a = one, *b = other;
 
@@ -149,12 +159,11 @@ void protect_release(struct protect *protect)
 	__u32 pinned = 0;
 
 	/* The pool itself is put in order, as nothing of it is needed any more. */
-	for (__u32 index = store->free; index != NO_PAGE; index = store->pages[index].chain)
-		store->pages[index].state = 0;
 	for (__u32 i = 0; protect->policy->is_pinned && i < store->touched; i++)
 		if (store->pages[i].state && protect->policy->is_pinned(&store->pages[i]))
 			store->pages[pinned++] = store->pages[i];
-	qsort(store->pages, pinned, sizeof(*store->pages), by_number);
+	if (pinned)
+		qsort(store->pages, pinned, sizeof(*store->pages), by_page_number);
 	for (__u32 i = 0; i < pinned; i++)
 		protect_unpin(protect, protect->newest_ns, i, PROTECT_DROPPED);
 	page_store_free(store);

@@ -27,7 +27,7 @@ enum protect_reason {
 	PROTECT_RETURNED, /* unpin: an access, demote_after ago, made it active again */
 	PROTECT_DROPPED,  /* unpin: the block of pinned pages was full, and it was its tail */
 	PROTECT_UNUSED,	  /* unpin: the run that was to reach it did not */
-	PROTECT_SHRUNK,	  /* unpin: a learned cap became smaller */
+	PROTECT_SHRUNK,	  /* unpin: idle for longer than tuned has learned to wait */
 	PROTECT_REASONS,
 };
 
@@ -50,6 +50,8 @@ enum protect_overflow {
 	PROTECT_OVERFLOW_REFUSE, /* the new one stays active */
 };
 
+#define PROTECT_RUN_MAX 64 /* of keys run and ahead */
+
 /* Numbers of all policies; a share is one of the domain's memory, 0 to 1. Times in ns. */
 struct protect_keys {
 	__u32 policy;		/* index in protect_policies */
@@ -60,6 +62,7 @@ struct protect_keys {
 	__u64 scan_ns;		/* adp: between two scans: 20 s */
 	__u64 promote_after_ns; /* adp: idle so long it is pinned: 180 s */
 	__u64 demote_after_ns; /* adp: from a hit in the inactive block until it is unpinned: 30 s */
+	__u64 fault_after_ns;  /* tuned: idle so long a page may be gone: 300 s */
 	__u64 learn_ns;	       /* tuned: between two decisions */
 	__u32 run;	       /* spatial: steps of one stride that make a run */
 	__u32 ahead;	       /* spatial: pages pinned ahead of a run */

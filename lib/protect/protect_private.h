@@ -17,20 +17,21 @@ struct protect {
 	__u64 newest_ns;
 	bool started; /* there was an access */
 	struct page_store store;
-	void *own; /* the policy's */
+	void *own;		    /* the policy's */
 	struct protect_state state; /* but for `active` */
 };
 
 /* Times never run back here. All but `told` and `access` may be NULL. */
 struct policy {
 	struct protect_policy told;
-	int (*create)(struct protect *protect); /* with keys that are in range; 0 or what failed() gave */
+	int (*create)(
+		struct protect *protect); /* with keys that are in range; 0 or what failed() gave */
 	void (*destroy)(struct protect *protect);
 	void (*start)(struct protect *protect, __u64 time_ns); /* the first access is coming */
 	void (*access)(struct protect *protect, __u64 time_ns, __u64 page);
 	void (*advance)(struct protect *protect, __u64 time_ns);
 	void (*release)(struct protect *protect); /* the store is empty now */
-	bool (*is_pinned)(const struct kept_page *page); /* of those with a state other than 0 */
+	bool (*is_pinned)(const struct kept_page *page);
 	__u64 (*active)(const struct protect *protect); /* pages that are not pinned */
 };
 

@@ -7,10 +7,10 @@ void recency_init(struct recency *recency)
 	*recency = (struct recency){NO_PAGE, NO_PAGE, NO_PAGE, 0};
 }
 
-static bool is_older(const struct kept_page *one, const struct kept_page *other)
+static bool is_used_before(const struct kept_page *one, const struct kept_page *other)
 {
-	return one->last_ns != other->last_ns ? one->last_ns < other->last_ns :
-						one->turn < other->turn;
+	return one->last_ns != other->last_ns ? one->last_ns < other->last_ns
+					      : one->turn < other->turn;
 }
 
 /* The newer root becomes the first child of the older. */
@@ -20,7 +20,7 @@ static __u32 heap_meld(struct kept_page *pages, __u32 one, __u32 other)
 
 	if (one == NO_PAGE || other == NO_PAGE)
 		return one == NO_PAGE ? other : one;
-	if (is_older(&pages[other], &pages[one])) {
+	if (is_used_before(&pages[other], &pages[one])) {
 		above = other;
 		below = one;
 	}
@@ -77,7 +77,8 @@ void recency_add(struct page_store *store, struct recency *recency, __u32 index)
 
 	recency->count++;
 	page->newer = NO_PAGE;
-	page->late = recency->newest != NO_PAGE && is_older(page, &store->pages[recency->newest]);
+	page->late =
+		recency->newest != NO_PAGE && is_used_before(page, &store->pages[recency->newest]);
 	if (page->late) {
 		page->child = NO_PAGE;
 		recency->root = heap_meld(store->pages, recency->root, index);
@@ -112,5 +113,5 @@ __u32 recency_oldest(const struct page_store *store, const struct recency *recen
 
 	if (listed == NO_PAGE || late == NO_PAGE)
 		return listed == NO_PAGE ? late : listed;
-	return is_older(&store->pages[late], &store->pages[listed]) ? late : listed;
+	return is_used_before(&store->pages[late], &store->pages[listed]) ? late : listed;
 }

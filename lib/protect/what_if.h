@@ -28,6 +28,7 @@ struct what_if_access {
 };
 
 #define WHAT_IF_SAMPLES 65536
+#define WHAT_IF_DOMAINS 4096
 
 struct what_if_config {
 	struct protect_keys keys;
@@ -50,7 +51,7 @@ struct what_if;
 
 /* -ENOMEM; -EINVAL with a sentence for what is out of range, of the keys as well. */
 int what_if_create(struct what_if **what_if, const struct what_if_config *config);
-/* Another domain: its number, from 0, or as protect_create(). `memory_pages`: what the shares of its policy are shares of. */
+/* Another domain, up to WHAT_IF_DOMAINS: its number, from 0, or as protect_create(). `memory_pages`: what the shares of its policy are shares of. */
 int what_if_add_domain(struct what_if *what_if, __u64 memory_pages);
 /* In order of times; an earlier one counts as the newest. */
 void what_if_access(struct what_if *what_if, const struct what_if_access *access);

@@ -13,8 +13,6 @@ enum {
 	JUDGED_TOLD = 4, /* an access that its policy knows of */
 };
 
-#define WHAT_IF_DOMAINS (1 << 20)
-
 struct what_if_domain {
 	struct what_if *what_if;
 	__u32 number;

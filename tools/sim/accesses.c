@@ -3,7 +3,7 @@
 #include "lib/base/fail.h"
 #include "lib/translate/pages.h"
 #include "tools/sim/origin.h"
-#include "tools/sim/progress.h"
+#include "tools/progress.h"
 
 #define TEXT_ROWS 20
 
@@ -196,7 +196,7 @@ static int write_tables(struct writer *writer, const struct pages *pages, const 
 
 static void accesses_show(void)
 {
-	progress_show(0, 0);
+	progress_show(0, 0, "packets");
 }
 
 int sim_accesses(struct writer *writer, const struct sim_config *config, const struct store *store,

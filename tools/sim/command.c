@@ -11,7 +11,7 @@
 #include "lib/base/printable.h"
 #include "lib/job/expect.h"
 #include "lib/job/shelf.h"
-#include "tools/sim/progress.h"
+#include "tools/progress.h"
 
 static const char *const formats[IMPORT_FORMATS + 1] = {"auto", "flt", "hypersio", "qemu"};
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "lib/translate/oracle.h"
-#include "tools/sim/progress.h"
+#include "tools/progress.h"
 
 #define TOLD_AT_A_TIME 4096 /* threads share what they tell */
 

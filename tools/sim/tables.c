@@ -7,7 +7,6 @@
 #include "tools/sim/sim.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define CELLS	     (SWEEP_COLUMNS + SIM_COLUMNS)
 
 static const char *const part_names[SIM_PARTS] = {
 	[PART_CONTEXT] = "context", [PART_DEVTLB] = "devtlb", [PART_IOTLB] = "iotlb",
@@ -26,42 +25,6 @@ static int write_results(struct writer *writer, const struct sweep *sweep,
 	for (size_t point = 0; !err && point < sweep->points; point++)
 		err = sweep_results_row(&results, writer, point, outcomes[point].values);
 	return err ? err : writer_end(writer);
-}
-
-/* A table whose rows name their point first; it must live until writer_end(). */
-struct point_table {
-	struct column columns[CELLS];
-	char names[CELLS][SWEEP_OWN_NAME];
-	struct table table;
-	const struct table *own; /* without the point */
-};
-
-static int point_table_begin(struct point_table *t, struct writer *writer,
-			     const struct sweep *sweep, const struct table *own)
-{
-	size_t count = sweep_columns(t->columns, sweep);
-
-	t->own = own;
-	t->table = (struct table){own->name, own->title, t->columns, count + own->column_count};
-	for (size_t i = 0; i < own->column_count; i++) {
-		t->columns[count + i] = own->columns[i];
-		t->columns[count + i].name =
-			sweep_own_name(own->columns[i].name, sweep, t->names[i]);
-		t->columns[count + i].get = NULL;
-	}
-	return writer_begin(writer, &t->table);
-}
-
-/* `row`: what the table's own columns take their values of. Their texts stay. */
-static int point_table_put(const struct point_table *t, struct writer *writer,
-			   const struct sweep *sweep, size_t point, const void *row)
-{
-	union cell cells[CELLS];
-	size_t count = sweep_cells(cells, sweep, point);
-
-	for (size_t i = 0; i < t->own->column_count; i++)
-		cells[count + i] = t->own->columns[i].get(row, NULL, NULL);
-	return writer_row(writer, cells);
 }
 
 struct cache_row {
@@ -93,7 +56,7 @@ static int write_caches(struct writer *writer, const struct sweep *sweep,
 			{"level3", &s->level3},	  {"prefetch", &s->prefetch}};
 
 		for (size_t i = 0; !err && i < COUNT(rows); i++)
-			err = point_table_put(&table, writer, sweep, point, &rows[i]);
+			err = point_table_put(&table, writer, point, &rows[i]);
 	}
 	return err ? err : writer_end(writer);
 }
@@ -139,8 +102,7 @@ static int sim_write_tenants(struct writer *writer, const struct sweep *sweep,
 
 	for (size_t point = 0; !err && point < sweep->points; point++)
 		for (__u32 i = 0; !err && i < outcomes[point].tenant_count; i++)
-			err = point_table_put(&table, writer, sweep, point,
-					      &outcomes[point].tenants[i]);
+			err = point_table_put(&table, writer, point, &outcomes[point].tenants[i]);
 	return err ? err : writer_end(writer);
 }
 
@@ -166,7 +128,7 @@ static int write_ptb(struct writer *writer, const struct sweep *sweep,
 
 	for (size_t point = 0; !err && point < sweep->points; point++)
 		for (__u32 i = 0; !err && i < outcomes[point].point_count; i++)
-			err = point_table_put(&table, writer, sweep, point,
+			err = point_table_put(&table, writer, point,
 					      &(struct ptb_row){&outcomes[point].points[i],
 								outcomes[point].point_ps});
 	return err ? err : writer_end(writer);
@@ -192,7 +154,7 @@ static int write_partitions(struct writer *writer, const struct sweep *sweep,
 	for (size_t point = 0; !err && point < sweep->points; point++)
 		for (int part = 0; part < SIM_PARTS; part++)
 			for (__u32 p = 0; !err && p < outcomes[point].partitions[part]; p++)
-				err = point_table_put(&table, writer, sweep, point,
+				err = point_table_put(&table, writer, point,
 						      &(struct partition_row){
 							      part_names[part], p,
 							      outcomes[point].occupancy[part][p]});
@@ -237,7 +199,7 @@ static int write_sets(struct writer *writer, const struct sweep *sweep,
 		for (int part = 0; part < SIM_PARTS; part++)
 			for (__u32 set = 0; !err && set < o->set_count[part]; set++)
 				err = point_table_put(
-					&table, writer, sweep, point,
+					&table, writer, point,
 					&(struct set_row){o, part, set, &o->sets[part][set]});
 	}
 	return err ? err : writer_end(writer);

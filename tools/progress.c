@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "tools/sim/progress.h"
+#include "tools/progress.h"
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -16,7 +16,7 @@
 #define REFRESH_NS  (NSEC_PER_SEC / 4)
 #define CLEAR	    "\r\033[K"
 
-static atomic_ullong packets;
+static atomic_ullong progress;
 static volatile sig_atomic_t shown;
 
 static void progress_on_signal(int signal)
@@ -43,10 +43,10 @@ void progress_end_on_signals(void)
 
 void progress_add(__u64 count)
 {
-	atomic_fetch_add_explicit(&packets, count, memory_order_relaxed);
+	atomic_fetch_add_explicit(&progress, count, memory_order_relaxed);
 }
 
-void progress_show(size_t done, size_t points)
+void progress_show(size_t done, size_t points, const char *what)
 {
 	static __u64 started_ns, shown_ns;
 	char count[UNITS_TEXT], text[96];
@@ -59,12 +59,12 @@ void progress_show(size_t done, size_t points)
 		return;
 	shown_ns = now_ns;
 	shown = true;
-	units_format_count(packets, 6, count);
+	units_format_count(progress, 6, count);
 	if (points)
 		snprintf(text, sizeof(text), "%zu of %zu points, ", done, points);
 	else
 		text[0] = '\0';
-	fprintf(stderr, CLEAR "%s%s packets, %llu s", text, count,
+	fprintf(stderr, CLEAR "%s%s %s, %llu s", text, count, what,
 		(now_ns - started_ns) / NSEC_PER_SEC);
 }
 

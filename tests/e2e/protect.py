@@ -1,0 +1,213 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Makes recordings of accesses, and finds out with SQLite what `faultline protect` says of them.
+
+    protect.py make FOLDER      pages.flt, single.flt, mappings.flt, second.flt, lossy.flt, cut.flt, empty.flt,
+                                unknown.flt
+    protect.py faults ACCESSES.csv PROTECT.csv              faults without pins, by lag() over the exported accesses
+    protect.py avoided ACCESSES.csv ACTIONS.csv PROTECT.csv  those that pins avoid, and pinned_mean, by the exported pins
+    protect.py rates PROTECT.csv RESULTS.csv                percentages, RPR, sums; the oracle is beaten nowhere
+
+Each check is a line "ok - ..." or "not ok - ...".
+"""
+import csv
+import math
+import os
+import pathlib
+import random
+import sqlite3
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../hostile"))
+from forge import IO_COMPLETE, KIND, MASK, PASID_NONE, SECOND, START_NS, Recording  # noqa: E402
+
+IDLE = 300 * SECOND
+HUGE = 1 << 21
+MEMORY = 2 << 30
+MINUTES = 41
+
+
+def second_of(now):
+    return START_NS // SECOND + now
+
+
+def touched(draw, now):
+    """4 KiB pages that two devices touch in a second: some soon again, some after minutes, some never."""
+    pages = []
+    for device in (1, 2):
+        for _ in range(draw.randrange(4)):
+            huge = (draw.randrange(5) if draw.random() < .4 else 5 + now // 11 % 37 if draw.random() < .9 else
+                    50 + draw.randrange(400))
+            for _ in range(1 + draw.randrange(2)):
+                pages.append((device, PASID_NONE if device == 1 else draw.choice([3, 9]),
+                              huge * 512 + draw.randrange(512)))
+    return sorted(set(pages))
+
+
+def begun(host="one", kinds="", **device):
+    r = Recording(host=host, recording=hash(host) & 0xffffffff)
+    if kinds:
+        r.host(hostname=host, kinds=kinds)
+    for name, vm in (("vm0/nic", "vm0"), ("vm0/disk", "vm0"), ("vm1/disk", "vm1")):
+        r.device(name=name, vm=vm, **{"memory": MEMORY, **device})
+    return r
+
+
+def pages(seed, host="one", seconds=60 * MINUTES, **device):
+    draw, r = random.Random(seed), begun(host, **device)
+    for now in range(1, seconds):
+        some = touched(draw, now)
+        if some:
+            r.aggregate(window=second_of(now),
+                        pages=[dict(page=page, device=device, pasid=pasid, reads=1 + draw.randrange(3),
+                                    writes=draw.randrange(2)) for device, pasid, page in some])
+    return r
+
+
+def single(seed, kind, **begin):
+    """One by one, of lengths that reach over the end of a page; several at one time."""
+    draw, r, events, now = random.Random(seed), begun(**begin), [], START_NS
+    for _ in range(3001):
+        now += draw.choice([0, 1, draw.randrange(2 * SECOND)])
+        events.append(dict(time=now, address=draw.randrange(300) * HUGE + draw.randrange(HUGE), kind=kind,
+                           length=draw.choice([512, 4096, HUGE]), device=1 + draw.randrange(2), queue=0,
+                           pasid=PASID_NONE, flags=1))
+    return r.events(events)
+
+
+def make(folder):
+    os.chdir(folder)
+    pages(1).end(START_NS + 60 * MINUTES * SECOND).write("pages.flt")
+    pages(2, "two").end(START_NS + 60 * MINUTES * SECOND).write("second.flt")
+    single(3, IO_COMPLETE, kinds="io_complete").end().write("single.flt")
+    single(4, KIND["DMA_MAP"]).end().write("mappings.flt")
+    pages(5, seconds=600).loss(100, 90, 10).end().write("lossy.flt")
+    pages(6, seconds=600).write("cut.flt")
+    pages(7, seconds=600, memory=0).end().write("unknown.flt")
+    begun().end().write("empty.flt")
+
+
+def told(name, wrong):
+    print(f"not ok - {name}: {wrong}" if wrong else f"ok - {name}")
+
+
+def rows(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def table(db, path):
+    """All columns as text, but for numbers, in the order of lines."""
+    some = rows(path)
+    name = pathlib.Path(path).stem
+    columns = list(some[0])
+    db.execute(f"CREATE TABLE {name} (line INTEGER PRIMARY KEY, {', '.join(columns)})")
+    db.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * (len(columns) + 1))})",
+                   [[i] + [int(v) if v.isdigit() else v for v in row.values()] for i, row in enumerate(some)])
+    return name
+
+
+GAPS = """CREATE VIEW gaps AS SELECT point, host, domain, page, time_ns, line,
+          time_ns - lag(time_ns) OVER (PARTITION BY point, tenant, domain, page ORDER BY line) AS gap
+          FROM {} """
+
+
+def faults(accesses, protect):
+    db = sqlite3.connect(":memory:")
+    name = table(db, accesses)
+    columns = [c[1] for c in db.execute(f"PRAGMA table_info({name})")]
+    db.execute(GAPS.format(name).replace("host, ", "" if "host" not in columns else "host, "))
+    found = {(point, domain): (faults, first, count) for point, domain, faults, first, count in db.execute(
+        f"SELECT point, domain, sum(gap > {IDLE}), sum(gap IS NULL), count(*) FROM gaps GROUP BY point, domain")}
+    counts = dict(((p, d), c) for p, d, c in db.execute(
+        f"SELECT point, domain, sum(count) FROM {name} GROUP BY point, domain"))
+    wrong, total = [], 0
+    for row in rows(protect):
+        if row["domain"] == "total":
+            continue
+        key = int(row["point"]), row["domain"]
+        theirs = int(row["faults_none"]), int(row["first_accesses"]), int(row["accesses"])
+        ours = found[key][0], found[key][1], counts[key]
+        total += ours[0]
+        if theirs != ours or int(row["touched_pages"]) != ours[1]:
+            wrong.append(f"{key}: {theirs}, by SQL {ours}")
+    if total < 100:
+        wrong.append(f"only {total} faults")
+    told(f"faults, pages and accesses of {len(found)} domains by SQL", "; ".join(wrong))
+
+
+def avoided(accesses, actions, protect):
+    """A fault is avoided if the newest pin or unpin of its page before it is a pin, and was in time."""
+    db = sqlite3.connect(":memory:")
+    name, acts = table(db, accesses), table(db, actions)
+    end = START_NS + 60 * MINUTES * SECOND
+    wrong, seen = [], 0
+    db.execute(GAPS.format(name).replace("host, ", ""))
+    db.execute(f"CREATE INDEX place ON {acts} (point, domain, page, time_ns, line)")
+    # What happens at the time of an access but because of it comes after it: pins on touch.
+    found = dict(((p, d), a) for p, d, a in db.execute(f"""
+        SELECT g.point, g.domain, sum((SELECT a.action = 'pin' AND a.time_ns <= g.time_ns - g.gap + {IDLE} FROM {acts} a
+               WHERE a.point = g.point AND a.domain = g.domain AND a.page = g.page AND a.time_ns <= g.time_ns
+                     AND NOT (a.time_ns = g.time_ns AND a.reason = 'touched')
+               ORDER BY a.line DESC LIMIT 1))
+        FROM gaps g WHERE g.gap > {IDLE} GROUP BY g.point, g.domain"""))
+    pinned = dict(((p, d), s) for p, d, s in db.execute(f"""
+        SELECT point, domain, sum(until - time_ns) FROM (SELECT point, domain, time_ns, action, coalesce(lead(time_ns) OVER (
+               PARTITION BY point, domain, page ORDER BY line), {end}) AS until FROM {acts}) WHERE action = 'pin'
+        GROUP BY point, domain"""))
+    first = dict(db.execute(f"SELECT point || tenant, min(time_ns) FROM {name} GROUP BY point, tenant"))
+    for row in rows(protect):
+        if row["domain"] == "total":
+            continue
+        key = int(row["point"]), row["domain"]
+        ours, theirs = found.get(key) or 0, int(row["faults_none"]) - int(row["faults"])
+        mean = pinned.get(key, 0) / (end - first[row["point"] + row["tenant"]])
+        seen += ours
+        if ours != theirs:
+            wrong.append(f"{key}: avoids {theirs}, by SQL {ours}")
+        if not math.isclose(mean, float(row["pinned_mean_pages"]), rel_tol=1e-6, abs_tol=1e-6):
+            wrong.append(f"{key}: pinned {row['pinned_mean_pages']}, by SQL {mean}")
+    if seen < 50:
+        wrong.append(f"only {seen} avoided")
+    told(f"{seen} avoided faults and pinned time by SQL", "; ".join(wrong))
+
+
+def near(text, number):
+    return text == "" if number is None else text != "" and math.isclose(float(text), number, rel_tol=1e-6, abs_tol=1e-6)
+
+
+def ratio(part, whole):
+    return 100 * part / whole if whole else None
+
+
+def rates(protect, results):
+    wrong, sums = [], {}
+    for row in rows(protect):
+        none, left = int(row["faults_none"]), int(row["faults"])
+        avoided = ratio(none - left, none)
+        pinned = ratio(float(row["pinned_mean_pages"]), int(row["memory_pages"]))
+        rpr = avoided / pinned if avoided is not None and pinned else None
+        what = f"{row['point']} {row['domain']}"
+        if not near(row["avoided_percent"], avoided) or not near(row["pinned_mean_percent"], pinned):
+            wrong.append(f"{what}: percent")
+        if not near(row["rpr"], rpr):
+            wrong.append(f"{what}: RPR {row['rpr']}, not {rpr}")
+        if row["oracle_avoided"] and int(row["oracle_avoided"]) < none - left:
+            wrong.append(f"{what}: beats the oracle")
+        mine = (none, left, int(row["pins"]), int(row["accesses"]))
+        if row["domain"] != "total":
+            sums[row["point"]] = tuple(map(sum, zip(sums.get(row["point"], (0, 0, 0, 0)), mine, strict=True)))
+        elif sums[row["point"]] != mine:
+            wrong.append(f"{what}: {mine}, sum {sums[row['point']]}")
+        else:
+            sums[row["point"]] = dict(row)
+    for row in rows(results):
+        for ours, theirs in (("rpr", "rpr"), ("faults", "faults"), ("pinned_mean_percent", "pinned_mean_percent"),
+                             ("avoided_percent", "avoided_percent"), ("faults_none", "faults_none")):
+            if row[ours] != sums[row["point"]][theirs]:
+                wrong.append(f"results of point {row['point']}: {ours}")
+    told(f"percentages and RPR of {len(sums)} points", "; ".join(wrong))
+
+
+if __name__ == "__main__":
+    {"make": make, "faults": faults, "avoided": avoided, "rates": rates}[sys.argv[1]](*sys.argv[2:])

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "injectors/emu/idle_pages.h"
+#include "injectors/emu/thread.h"
 #include "tests/unit/rig/rig.h"
 
 enum { PAGES = 61, ALL = HUGE_BYTES / PAGE_BYTES };
@@ -124,6 +125,35 @@ static void a_huge_entry_is_used_as_a_whole(void **state)
 	assert_true(found[0] < ALL);
 }
 
+/* The reclaimer goes by it: what is used stays, whatever it takes of the rest. */
+static void the_reclaimer_takes_what_is_idle(void **state)
+{
+	const __u64 out = ALL * 70 / 100;
+	struct guest_memory_stats stats;
+	struct reclaimer *reclaimer;
+
+	build((struct rig_config){0}, false);
+	for (__u64 page = 0; page < 101; page++)
+		use(page % 2, page * 5);
+	idle_pages_scan(idle);
+	rig->idle = idle;
+	rig->config.premap = true;
+	rig->config.reclaim_kind = EVICT_MAJOR;
+	rig->config.reclaim_percent = 70;
+	assert_int_equal(reclaimer_start(&reclaimer, rig), 0);
+	do {
+		sleep_until(monotonic_ns() + MS);
+		guest_memory_stats(rig->tenants[0].memory, &stats);
+	} while (stats.evicted_major < out);
+	/* Nor does it go on. */
+	sleep_until(monotonic_ns() + 250 * MS);
+	reclaimer_stop(reclaimer);
+	guest_memory_stats(rig->tenants[0].memory, &stats);
+	assert_int_equal(stats.evicted_major, out);
+	for (__u64 page = 0; page < 101; page++)
+		assert_true(guest_memory_present(rig->tenants[0].memory, page * 5 * PAGE_BYTES));
+}
+
 #define IDLE_TEST(name) cmocka_unit_test_setup_teardown(name, NULL, teardown)
 
 int main(void)
@@ -133,6 +163,7 @@ int main(void)
 		IDLE_TEST(absent_and_pinned_pages_are_not_found),
 		IDLE_TEST(equals_take_turns),
 		IDLE_TEST(a_huge_entry_is_used_as_a_whole),
+		IDLE_TEST(the_reclaimer_takes_what_is_idle),
 	};
 
 	return cmocka_run_group_tests_name("idle_pages", tests, NULL, NULL);

@@ -244,6 +244,28 @@ static void a_storm_of_decisions_leaves_nothing_pinned(void **state)
 	assert_true(stats.pinned_most <= 5 * PAGE_BYTES);
 }
 
+/* While one page cannot be pinned 4096 wait behind it, and the log's owner for none of them. */
+static void more_than_can_wait_is_refused(void **state)
+{
+	enum { TOUCHED = 6007, WAIT = 4096 };
+
+	rig_build((struct rig_config){.memory = 16 * HUGE_BYTES});
+	begin(config_of("static"));
+	page_lock(rig->tenants[0].evictions, 0);
+	touch(0, T0, 0, 8);
+	touch(0, T0 + 100 * MS, PAGE_BYTES, 8);
+	sleep_until(monotonic_ns() + 50 * MS);
+	for (__u64 page = 2; page < TOUCHED; page++)
+		touch(0, T0 + 100 * MS, page * PAGE_BYTES, 8);
+	touch(0, T0 + 200 * MS, 0, 8);
+	/* The first is with the thread, if that got a CPU meanwhile. */
+	protector_stats(rig->protector, &stats);
+	assert_in_range(stats.refused, TOUCHED - WAIT - 1, TOUCHED - WAIT);
+	assert_int_equal(truth_at(TRUTH_PIN_REFUSED, TOUCHED - 1)->code, EAGAIN);
+	page_unlock(rig->tenants[0].evictions, 0);
+	await(TOUCHED - stats.refused, 0, stats.refused);
+}
+
 /* A whole machine, whose devices and reclaimer work as they do. */
 static struct {
 	struct tenant_config tenants[2];
@@ -312,6 +334,9 @@ static void describe(const char *policy, enum protector_scope scope)
 	plan.machine.protector.keys.scan_ns = 20 * MS;
 	plan.machine.protector.keys.promote_after_ns = 100 * MS;
 	plan.machine.protector.keys.demote_after_ns = 30 * MS;
+	plan.machine.protector.keys.fault_after_ns = 120 * MS;
+	plan.machine.protector.keys.learn_ns = 100 * MS;
+	plan.machine.protector.keys.expect_ns = 50 * MS;
 }
 
 /* The access log's ring, whole: what a recorder reads. In the order of times. */
@@ -440,7 +465,9 @@ static void live_decides_as_a_recording_is_decided_of(void **state)
 {
 	run_and_compare("adp", PROTECTOR_DEVICE);
 	run_and_compare("adp", PROTECTOR_TENANT);
-	run_and_compare("lru", PROTECTOR_DEVICE);
+	run_and_compare("lru", PROTECTOR_TENANT);
+	run_and_compare("tuned", PROTECTOR_DEVICE);
+	run_and_compare("spatial", PROTECTOR_DEVICE);
 }
 
 #define PROTECTOR_TEST(name) cmocka_unit_test_setup_teardown(name, NULL, teardown)
@@ -455,6 +482,7 @@ int main(void)
 		PROTECTOR_TEST(a_tenant_s_devices_share_a_policy),
 		PROTECTOR_TEST(time_passes_for_who_is_silent),
 		PROTECTOR_TEST(a_storm_of_decisions_leaves_nothing_pinned),
+		PROTECTOR_TEST(more_than_can_wait_is_refused),
 		cmocka_unit_test(live_decides_as_a_recording_is_decided_of),
 	};
 

@@ -15,15 +15,14 @@ struct footprint_verb {
 	struct analysis_config config;
 };
 
-static int footprint_parse_threshold(const char *text, void *field)
+static int footprint_parse_seconds(const char *text, void *field)
 {
-	__u64 *threshold = field;
-	int err = units_parse_duration(text, threshold);
+	__u64 *length = field;
+	int err = units_parse_duration(text, length);
 
 	if (err)
 		return err;
-	if (!*threshold || *threshold % AGGREGATE_WINDOW_NS ||
-	    *threshold > 1000000 * AGGREGATE_WINDOW_NS)
+	if (!*length || *length % AGGREGATE_WINDOW_NS || *length > 1000000 * AGGREGATE_WINDOW_NS)
 		return failed(
 			-EINVAL,
 			"'%s': accepted: whole seconds, 1s to 1000000s, as accesses are counted "
@@ -38,7 +37,10 @@ static const struct cli_option footprint_options[] = {
 	 "An access to a 2 MiB page more than TIME after the one before is a simulated fault "
 	 "(300s)",
 	 CLI_OWN, CLI_FIELD(struct footprint_verb, config.simulated_fault_ns),
-	 .parse = footprint_parse_threshold},
+	 .parse = footprint_parse_seconds},
+	{"window", 0, "TIME", "Also tell what is touched within each such time, such as 30m",
+	 CLI_OWN, CLI_FIELD(struct footprint_verb, config.footprint_window_ns),
+	 .parse = footprint_parse_seconds},
 	{0},
 };
 
@@ -53,6 +55,7 @@ static const struct cli footprint_cli = {
 		"EXAMPLES:\n"
 		"  faultline footprint run.flt\n"
 		"  faultline footprint run.flt --threshold 60s\n"
+		"  faultline footprint run.flt --window 30m\n"
 		"  faultline footprint run.flt --csv=tables",
 };
 

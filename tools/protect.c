@@ -25,7 +25,7 @@ struct study_pool {
 	char sentence[512]; /* of the first that failed */
 };
 
-static size_t run_count(const struct study *study)
+static size_t study_runs(const struct study *study)
 {
 	return study->sweep.points * study->tenant_count;
 }
@@ -54,7 +54,7 @@ static void *study_work(void *argument)
 						study_wants(study, "protect_actions")};
 	size_t run;
 
-	while (!pool->error && (run = pool->next++) < run_count(study)) {
+	while (!pool->error && (run = pool->next++) < study_runs(study)) {
 		int err =
 			study_run(&study->outcomes[run], &study->configs[run / study->tenant_count],
 				  study->tenants[run % study->tenant_count], keep);
@@ -72,17 +72,17 @@ static int study_run_all(struct study *study)
 	size_t threads = study->threads ?: (size_t)sysconf(_SC_NPROCESSORS_ONLN), started = 0;
 	pthread_t ids[THREADS_MAX];
 
-	if (threads > run_count(study))
-		threads = run_count(study);
+	if (threads > study_runs(study))
+		threads = study_runs(study);
 	if (threads > THREADS_MAX)
 		threads = THREADS_MAX;
 	while (started < threads && !pthread_create(&ids[started], NULL, study_work, &pool))
 		started++;
 	if (!started)
 		study_work(&pool);
-	while (started && !pool.error && pool.done < run_count(study)) {
+	while (started && !pool.error && pool.done < study_runs(study)) {
 		usleep(pool.done ? 100000 : 10000);
-		progress_show(pool.done, run_count(study), "accesses");
+		progress_show(pool.done, study_runs(study), "accesses");
 	}
 	while (started)
 		pthread_join(ids[--started], NULL);
@@ -94,7 +94,7 @@ static int study_simulate(struct study *study)
 {
 	int err;
 
-	study->outcomes = calloc(run_count(study) ?: 1, sizeof(study->outcomes[0]));
+	study->outcomes = calloc(study_runs(study) ?: 1, sizeof(study->outcomes[0]));
 	study->values = calloc(study->sweep.points * STUDY_COLUMNS, sizeof(study->values[0]));
 	if (!study->outcomes || !study->values)
 		return failed(-ENOMEM, "no memory for %zu points", study->sweep.points);
@@ -109,7 +109,7 @@ static int study_simulate(struct study *study)
 }
 
 /* Clocks of several hosts are several: then times are monotonic ns. */
-static void tell_clock(const struct study *study, struct writer *writer)
+static void study_clock(const struct study *study, struct writer *writer)
 {
 	const struct wall_clock *clock = session_clock(study->recordings[0].session);
 
@@ -157,7 +157,7 @@ static int study_execute(struct study *study)
 		err = common_open_writer(&writer, &study->output, study->arguments, study_tables);
 	if (err)
 		return err;
-	tell_clock(study, writer);
+	study_clock(study, writer);
 	err = study_simulate(study);
 	if (!err)
 		err = write_facts(study, writer);
@@ -172,7 +172,7 @@ static int study_execute(struct study *study)
 }
 
 /* Why numbers are floors; EXIT_LOSS if they are, EXIT_INPUT for a recording that is damaged. */
-static int tell_limits(const struct study *study)
+static int study_limits(const struct study *study)
 {
 	int code = EXIT_OK;
 
@@ -202,7 +202,7 @@ static int study_judge(const struct study *study)
 	const struct expression_scope scope = {&study->sweep, &study_columns, study->values};
 	int code = expect_judge(study->text, &scope,
 				study->output.to.format == OUTPUT_TEXT ? stdout : stderr);
-	int limits = tell_limits(study);
+	int limits = study_limits(study);
 
 	return limits == EXIT_INPUT || code == EXIT_OK ? limits : code;
 }

@@ -26,6 +26,8 @@ struct analysis_config {
 	size_t open_faults;
 	/* VPRI's simulated fault: re-access of a 2 MiB page after more than this. 0: 300 s */
 	__u64 simulated_fault_ns;
+	/* What devices touch within each such time is told too, whole seconds; 0: it is not. */
+	__u64 footprint_window_ns;
 	/* More than this many faults within a second are a burst. 0: 5 (VPRI section 2.2) */
 	unsigned int burst_faults;
 	/* Objectives to judge (lib/analyze/slo.h), NULL: none. Borrowed until destroy. */

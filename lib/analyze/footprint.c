@@ -64,7 +64,7 @@ static void touch_accesses(struct page_entry *entry, __u64 accesses)
 
 /* Returns true if this is the page's first access in this window. */
 static bool touch_page(struct footprint *f, const struct aggregate_page *page, __u64 accesses,
-		       __u32 window, bool *fresh)
+		       __u32 window, bool *fresh, bool *new_in_span)
 {
 	struct page_entry *entry =
 		page_table_make(&f->pages, page->device, page->pasid, page->page);
@@ -73,6 +73,7 @@ static bool touch_page(struct footprint *f, const struct aggregate_page *page, _
 	if (!entry)
 		return false;
 	*fresh = !entry->accesses;
+	*new_in_span = *fresh || footprint_span_is_new(f, entry->last, window);
 	first = *fresh || entry->last != window;
 	entry->last = window;
 	touch_accesses(entry, accesses);
@@ -87,7 +88,8 @@ static void footprint_interval(struct footprint *f, struct device_footprint *d, 
 }
 
 static bool touch_huge(struct footprint *f, struct device_footprint *d,
-		       const struct aggregate_page *page, __u64 accesses, __u32 window, bool *fresh)
+		       const struct aggregate_page *page, __u64 accesses, __u32 window, bool *fresh,
+		       bool *new_in_span)
 {
 	struct page_entry *entry =
 		page_table_make(&f->huge, page->device, page->pasid, page->page >> HUGE_PAGES);
@@ -98,6 +100,7 @@ static bool touch_huge(struct footprint *f, struct device_footprint *d,
 	if (!entry)
 		return false;
 	*fresh = !entry->accesses;
+	*new_in_span = *fresh || footprint_span_is_new(f, entry->last, window);
 	first = *fresh || entry->last != window;
 	before = *fresh ? page_table_find(&f->earlier, page->device, page->pasid, entry->page)
 			: entry;
@@ -113,11 +116,34 @@ static bool touch_huge(struct footprint *f, struct device_footprint *d,
 	return first;
 }
 
+/* Accesses of one second to a page, which is new in its window or not, at both sizes. False without memory. */
+static bool footprint_span_touch(const struct footprint *f, struct device_footprint *d,
+				 __u32 second, __u64 accesses, bool new_page, bool new_huge)
+{
+	struct footprint_window *window;
+	__u64 number;
+
+	if (!f->span)
+		return true;
+	number = footprint_span_of(f, second);
+	if (!d->window_count || d->windows[d->window_count - 1].number < number) {
+		if (!array_grow(&d->windows, &d->window_room, d->window_count + 1,
+				sizeof(*d->windows), ARRAY_LIMITED))
+			return false;
+		d->windows[d->window_count++] = (struct footprint_window){.number = number};
+	}
+	window = &d->windows[d->window_count - 1];
+	window->accesses += accesses;
+	window->bytes += new_page ? 1ull << PAGE_BITS : 0;
+	window->huge_bytes += new_huge ? 1ull << FOOTPRINT_HUGE_SHIFT : 0;
+	return true;
+}
+
 static int footprint_touch(struct footprint *f, const struct aggregate_page *page, __u64 window)
 {
 	__u64 accesses = (__u64)page->reads + page->writes;
 	__u32 relative = (__u32)(window - f->first_window);
-	bool fresh = false, fresh_huge = false;
+	bool fresh = false, fresh_huge = false, new = false, new_huge = false;
 	struct footprint_point *point;
 	struct device_footprint *d;
 
@@ -128,10 +154,12 @@ static int footprint_touch(struct footprint *f, const struct aggregate_page *pag
 	point = d ? footprint_point_of(f, d, window) : NULL;
 	if (!point)
 		return failed(-ENOMEM, "no memory for the footprint of device %u", page->device);
-	if (touch_page(f, page, accesses, relative, &fresh))
+	if (touch_page(f, page, accesses, relative, &fresh, &new))
 		point->window_bytes += 1ull << PAGE_BITS;
-	if (touch_huge(f, d, page, accesses, relative, &fresh_huge))
+	if (touch_huge(f, d, page, accesses, relative, &fresh_huge, &new_huge))
 		point->window_huge_bytes += 1ull << FOOTPRINT_HUGE_SHIFT;
+	if (!footprint_span_touch(f, d, relative, accesses, new, new_huge))
+		return failed(-ENOMEM, "no memory for the windows of device %u", page->device);
 	if (fresh)
 		d->sums.bytes += 1ull << PAGE_BITS;
 	if (fresh_huge)
@@ -173,6 +201,10 @@ static int footprint_on_aggregate(void *self, const struct aggregate_frame *fram
 	    period_is_after_window(&f->config.period, frame->window))
 		return 0;
 	within = period_has_window(&f->config.period, frame->window);
+	if (within && !f->has_origin) {
+		f->has_origin = true;
+		f->origin = (__u32)(frame->window - f->first_window);
+	}
 	for (size_t i = 0; !error && i < frame->page_count; i++)
 		error = within ? footprint_touch(f, &frame->pages[i], frame->window)
 			       : touch_before(f, &frame->pages[i], frame->window);
@@ -190,6 +222,7 @@ int footprint_create(struct footprint **footprint, const struct footprint_config
 		f->config = *config;
 	if (!f->config.simulated_fault_ns)
 		f->config.simulated_fault_ns = SIMULATED_DEFAULT;
+	f->span = (__u32)(f->config.window_ns / AGGREGATE_WINDOW_NS);
 	f->threshold_windows = (__u32)(f->config.simulated_fault_ns / AGGREGATE_WINDOW_NS);
 	slots_init(&f->devices, sizeof(struct device_footprint *));
 	return 0;
@@ -212,6 +245,7 @@ void footprint_destroy(struct footprint *f)
 		if (!slot || !*slot)
 			continue;
 		memory_free((*slot)->points);
+		memory_free((*slot)->windows);
 		memory_free(*slot);
 	}
 	slots_free(&f->devices);

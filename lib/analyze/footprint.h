@@ -20,7 +20,8 @@
 struct footprint_config {
 	size_t history_windows;	  /* points kept of the curve per device, 0: all */
 	__u64 simulated_fault_ns; /* 0: 300 s */
-	struct period period;	  /* accesses before it tell only how long ago they were */
+	__u64 window_ns; /* what is touched within each such time is told, whole seconds; 0: nothing */
+	struct period period; /* accesses before it tell only how long ago they were */
 };
 
 struct footprint_device {

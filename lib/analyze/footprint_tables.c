@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The tables of a footprint: totals, curve, access counts, re-access intervals. */
+/* The tables of a footprint: totals, curve, access counts, re-access intervals, windows that were asked for. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/analyze/analysis.h"
 #include "lib/analyze/live.h"
-#include <math.h>
 #include "lib/analyze/footprint_private.h"
+#include "lib/base/array.h"
 #include "lib/base/fail.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define MODEL_TEXT   NAME_TEXT
 
 static __u64 interval(const struct device_footprint *d, double percent)
 {
@@ -224,6 +227,180 @@ static void footprint_write_intervals(const struct analysis *analysis, struct wr
 	writer_end(writer);
 }
 
+static __u64 span_begin_ns(const struct footprint *f, __u64 number)
+{
+	return (f->first_window + f->origin + number * f->span) * AGGREGATE_WINDOW_NS;
+}
+
+/* How much of it lies before the end of what was recorded or asked for. */
+static __u64 span_covered_ns(const struct footprint *f, const struct session *session, __u64 number)
+{
+	const __u64 begin_ns = span_begin_ns(f, number), last_ns = session_last_ns(session);
+	const __u64 length_ns = f->span * AGGREGATE_WINDOW_NS;
+
+	return last_ns <= begin_ns		? 0
+	       : last_ns - begin_ns < length_ns ? last_ns - begin_ns
+						: length_ns;
+}
+
+struct footprint_window_row {
+	__u32 device;
+	const struct footprint *footprint;
+	const struct footprint_window *window;
+};
+
+#define WINDOWS(COLUMN)                                                                          \
+	COLUMN(window, none, TIME, 8, SHOWN, span_begin_ns(row->footprint, row->window->number)) \
+	COLUMN(device, none, TEXT, 16, SHOWN, session_device_name(context, row->device, text))   \
+	COLUMN(covered, ns, DURATION, 7, SHOWN,                                                  \
+	       span_covered_ns(row->footprint, context, row->window->number))                    \
+	COLUMN(touched_4k, bytes, BYTES, 10, WIDE, row->window->bytes)                           \
+	COLUMN(touched_2m, bytes, BYTES, 10, SHOWN, row->window->huge_bytes)                     \
+	COLUMN(pages_2m, none, COUNT, 8, WIDE, row->window->huge_bytes >> FOOTPRINT_HUGE_SHIFT)  \
+	COLUMN(memory, percent, REAL, 7, WIDE,                                                   \
+	       footprint_percent(context, row->device, row->window->bytes))                      \
+	COLUMN(memory_2m, percent, REAL, 9, SHOWN,                                               \
+	       footprint_percent(context, row->device, row->window->huge_bytes))                 \
+	COLUMN(accesses, none, COUNT, 9, SHOWN, row->window->accesses)
+TABLE(footprint_windows, "Memory that devices touched, by windows", WINDOWS,
+      struct footprint_window_row, struct session)
+
+/* "footprint_windows": a row a device and window in which it touched anything. */
+static void footprint_write_windows(const struct analysis *analysis, struct writer *writer,
+				    const struct table_wish *wish)
+{
+	const struct footprint *f = analysis->footprint;
+
+	(void)wish;
+	/* For programs every table is there, if without rows. */
+	if (!f->span && writer_is_text(writer))
+		return;
+	writer_begin_with(writer, &footprint_windows_table, analysis->session);
+	for (__u32 h = 0; h < f->devices.end; h = slots_next(&f->devices, h)) {
+		const struct device_footprint *d = footprint_find(f, h);
+
+		for (size_t i = 0; d && i < d->window_count; i++)
+			writer_row(writer, &(struct footprint_window_row){h, f, &d->windows[i]});
+	}
+	writer_end(writer);
+}
+
+/* Percent of the memory, of the devices of a model in windows that were over. */
+struct footprint_shares {
+	char model[MODEL_TEXT];
+	__u64 devices, windows; /* devices times complete windows, also those without an access */
+	double *shares;		/* above 0, in order */
+	size_t count, room;
+};
+
+static double shares_percentile(const struct footprint_shares *row, double percent)
+{
+	const __u64 rank = (__u64)ceil(percent / 100 * (double)row->windows);
+	const __u64 zeros = row->windows - row->count;
+
+	if (!row->windows)
+		return NAN;
+	return rank <= zeros ? 0 : row->shares[rank - zeros - 1];
+}
+
+#define SHARES(COLUMN)                                                              \
+	COLUMN(model, none, TEXT, 16, SHOWN, row->model)                            \
+	COLUMN(devices, none, COUNT, 7, SHOWN, row->devices)                        \
+	COLUMN(windows, none, COUNT, 7, SHOWN, row->windows)                        \
+	COLUMN(memory_2m_p50, percent, REAL, 13, SHOWN, shares_percentile(row, 50)) \
+	COLUMN(memory_2m_p95, percent, REAL, 13, SHOWN, shares_percentile(row, 95)) \
+	COLUMN(memory_2m_p99, percent, REAL, 13, WIDE, shares_percentile(row, 99))  \
+	COLUMN(memory_2m_max, percent, REAL, 13, SHOWN, shares_percentile(row, 100))
+TABLE(footprint_shares, "Memory touched within a window, over all windows of a model's devices",
+      SHARES, struct footprint_shares, void)
+
+static int shares_order(const void *one, const void *other)
+{
+	const double a = *(const double *)one, b = *(const double *)other;
+
+	return a < b ? -1 : a > b;
+}
+
+static bool shares_add(struct footprint_shares *row, const struct analysis *analysis, __u32 handle,
+		       __u64 complete)
+{
+	const struct device_footprint *d = footprint_find(analysis->footprint, handle);
+
+	row->devices++;
+	row->windows += complete;
+	for (size_t i = 0; i < d->window_count && d->windows[i].number < complete; i++) {
+		if (!array_grow(&row->shares, &row->room, row->count + 1, sizeof(*row->shares),
+				ARRAY_PLAIN))
+			return false;
+		row->shares[row->count++] =
+			footprint_percent(analysis->session, handle, d->windows[i].huge_bytes);
+	}
+	return true;
+}
+
+/* The part of a model's name that says what it is: "nic" of "nic/drop". */
+static bool is_of_model(const struct device_info *info, const char *model)
+{
+	const size_t length = strcspn(info->model, "/");
+
+	return strlen(model) == length && !strncmp(info->model, model, length);
+}
+
+/* Of devices whose memory is known: of others there is no share. */
+static const struct device_info *shares_device(const struct analysis *analysis, __u32 handle)
+{
+	const struct device_footprint *d = footprint_find(analysis->footprint, handle);
+	const struct device_info *info = session_device(analysis->session, handle);
+
+	return d && d->window_count && info && info->memory ? info : NULL;
+}
+
+static bool write_model(const struct analysis *analysis, struct writer *writer, __u32 first,
+			__u64 complete)
+{
+	const struct footprint *f = analysis->footprint;
+	const struct device_info *info = shares_device(analysis, first);
+	struct footprint_shares row = {0};
+	bool enough = true;
+
+	snprintf(row.model, sizeof(row.model), "%.*s", (int)strcspn(info->model, "/"), info->model);
+	for (__u32 h = 0; enough && h < f->devices.end; h = slots_next(&f->devices, h)) {
+		info = shares_device(analysis, h);
+		if (!info || !is_of_model(info, row.model))
+			continue;
+		/* Those of a model are told together, where its first device stands. */
+		if (h < first)
+			return true;
+		enough = shares_add(&row, analysis, h, complete);
+	}
+	qsort(row.shares, row.count, sizeof(*row.shares), shares_order);
+	if (enough)
+		writer_row(writer, &row);
+	free(row.shares);
+	return enough;
+}
+
+/* "footprint_shares": a row a model. */
+static void footprint_write_shares(const struct analysis *analysis, struct writer *writer,
+				   const struct table_wish *wish)
+{
+	const struct footprint *f = analysis->footprint;
+	__u64 complete = 0, last_ns = session_last_ns(analysis->session);
+	bool enough = true;
+
+	(void)wish;
+	if (!f->span && writer_is_text(writer))
+		return;
+	if (f->span && last_ns > span_begin_ns(f, 0))
+		complete = (last_ns - span_begin_ns(f, 0)) / (f->span * AGGREGATE_WINDOW_NS);
+	writer_begin(writer, &footprint_shares_table);
+	for (__u32 h = 0; enough && h < f->devices.end; h = slots_next(&f->devices, h))
+		if (shares_device(analysis, h))
+			enough = write_model(analysis, writer, h, complete);
+	writer_end(writer);
+	if (!enough)
+		writer_fail(writer, failed(-ENOMEM, "no memory for shares of windows"));
+}
 static void footprint_live(const struct analysis *a, struct live_device *row)
 {
 	struct footprint_device footprint;
@@ -240,7 +417,7 @@ static void footprint_live(const struct analysis *a, struct live_device *row)
 static int create_footprint(struct analysis *a, const struct analysis_config *config)
 {
 	const struct footprint_config own = {config->history_windows, config->simulated_fault_ns,
-					     config->period};
+					     config->footprint_window_ns, config->period};
 
 	return config->without_footprint ? 0 : footprint_create(&a->footprint, &own);
 }
@@ -250,6 +427,8 @@ static const struct analyzer_table tables[] = {
 	{&footprint_curve_table, footprint_write_curve},
 	{&footprint_accesses_table, footprint_write_accesses},
 	{&footprint_intervals_table, footprint_write_intervals},
+	{&footprint_windows_table, footprint_write_windows},
+	{&footprint_shares_table, footprint_write_shares},
 	{0},
 };
 

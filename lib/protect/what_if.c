@@ -47,7 +47,7 @@ int what_if_create(struct what_if **what_if, const struct what_if_config *config
 		return failed(-ENOMEM, "no memory for a what-if");
 	made->config = *config;
 	made->sample_ns = config->sample_ns;
-	reclaimer_init(made);
+	tenant_reclaimer_init(made);
 	*what_if = made;
 	return 0;
 }
@@ -67,7 +67,7 @@ void what_if_destroy(struct what_if *what_if)
 	for (size_t i = 0; i < what_if->count; i++)
 		domain_destroy(what_if->domains[i]);
 	memory_free(what_if->domains);
-	reclaimer_free(what_if);
+	tenant_reclaimer_free(what_if);
 	memory_free(what_if);
 }
 
@@ -141,7 +141,7 @@ int what_if_add_domain(struct what_if *what_if, __u64 memory_pages)
 	if (what_if->count >= WHAT_IF_DOMAINS)
 		return failed(-EINVAL, "more than %d domains in a tenant", WHAT_IF_DOMAINS);
 	if (!array_grow(&what_if->domains, &what_if->room, what_if->count + 1,
-			sizeof(*what_if->domains), ARRAY_LIMITED))
+			sizeof(struct what_if_domain *), ARRAY_LIMITED))
 		return failed(-ENOMEM, "no memory for domain %zu", what_if->count);
 	domain = memory_calloc(1, sizeof(*domain));
 	if (!domain)
@@ -230,8 +230,8 @@ static void judge_known(struct what_if *what_if, struct what_if_domain *domain,
 	}
 }
 
-static void judge(struct what_if *what_if, struct what_if_domain *domain,
-		  const struct what_if_access *access)
+static void judge_access(struct what_if *what_if, struct what_if_domain *domain,
+			 const struct what_if_access *access)
 {
 	struct what_if_counts *counts = &domain->counts;
 	const bool out = what_if->config.rule == WHAT_IF_RECLAIM &&
@@ -271,7 +271,7 @@ void what_if_access(struct what_if *what_if, const struct what_if_access *access
 		now.time_ns = what_if->newest_ns;
 	what_if_advance(what_if, now.time_ns);
 	protect_advance(domain->protect, now.time_ns);
-	judge(what_if, domain, &now);
+	judge_access(what_if, domain, &now);
 	if (!now.lost)
 		protect_access(domain->protect, now.time_ns, now.page);
 }

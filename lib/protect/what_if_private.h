@@ -26,7 +26,7 @@ struct what_if_domain {
 };
 
 /* The memory of the tenant under rule `reclaim`. */
-struct reclaimer {
+struct tenant_reclaimer {
 	struct page_store pages;
 	struct recency takable; /* touched, in, and pinned by nobody */
 	__u64 touched, out;
@@ -42,14 +42,14 @@ struct what_if {
 	bool started;
 	__u64 start_ns, newest_ns;
 	__u64 sample_ns, next_sample_ns;
-	struct reclaimer reclaimer;
+	struct tenant_reclaimer reclaimer;
 };
 
 /* All domains are at that time. */
 void what_if_advance_all(struct what_if *what_if, __u64 time_ns);
 
-void reclaimer_init(struct what_if *what_if);
-void reclaimer_free(struct what_if *what_if);
+void tenant_reclaimer_init(struct what_if *what_if);
+void tenant_reclaimer_free(struct what_if *what_if);
 /* The memory manager looks, and takes what it is to take. */
 void reclaimer_look(struct what_if *what_if, __u64 time_ns);
 /* An access, known to its domain or not; true if the page was out. */

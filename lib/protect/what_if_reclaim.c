@@ -9,9 +9,9 @@
 /* kept_page.state of the tenant's pages. due_ns of a pinned one: by how many domains. */
 enum { TENANT_TOUCHED = 1, TENANT_OUT = 2, TENANT_PINNED = 4 };
 
-void reclaimer_init(struct what_if *what_if)
+void tenant_reclaimer_init(struct what_if *what_if)
 {
-	struct reclaimer *reclaimer = &what_if->reclaimer;
+	struct tenant_reclaimer *reclaimer = &what_if->reclaimer;
 	const __u64 period_ns = what_if->config.share_period_ns;
 
 	page_store_init(&reclaimer->pages);
@@ -25,7 +25,7 @@ void reclaimer_init(struct what_if *what_if)
 	reclaimer->cycle = period_ns / reclaimer->tick_ns + LOOKS_QUIET;
 }
 
-void reclaimer_free(struct what_if *what_if)
+void tenant_reclaimer_free(struct what_if *what_if)
 {
 	page_store_free(&what_if->reclaimer.pages);
 }
@@ -44,7 +44,7 @@ static double reclaim_share(const struct what_if_config *config, __u64 since_ns)
 	return config->share_low + (config->share_high - config->share_low) * phase;
 }
 
-static bool reclaim_take(struct reclaimer *reclaimer, __u64 wanted)
+static bool reclaim_take(struct tenant_reclaimer *reclaimer, __u64 wanted)
 {
 	bool any = false;
 
@@ -63,7 +63,7 @@ static bool reclaim_take(struct reclaimer *reclaimer, __u64 wanted)
 
 void reclaimer_look(struct what_if *what_if, __u64 time_ns)
 {
-	struct reclaimer *reclaimer = &what_if->reclaimer;
+	struct tenant_reclaimer *reclaimer = &what_if->reclaimer;
 	double share;
 
 	reclaimer->quiet++;
@@ -80,7 +80,7 @@ void reclaimer_look(struct what_if *what_if, __u64 time_ns)
 /* Something happened: it looks again, at its next multiple. */
 static void reclaimer_wake(struct what_if *what_if, __u64 time_ns)
 {
-	struct reclaimer *reclaimer = &what_if->reclaimer;
+	struct tenant_reclaimer *reclaimer = &what_if->reclaimer;
 
 	reclaimer->quiet = 0;
 	if (reclaimer->next_ns == NEVER)
@@ -102,7 +102,7 @@ static __u32 tenant_page(struct what_if *what_if, struct what_if_domain *domain,
 }
 
 /* True if it was out. */
-static bool tenant_bring(struct reclaimer *reclaimer, struct kept_page *page)
+static bool tenant_bring(struct tenant_reclaimer *reclaimer, struct kept_page *page)
 {
 	if (!(page->state & TENANT_OUT))
 		return false;
@@ -119,7 +119,7 @@ static bool is_takable(const struct kept_page *page)
 bool reclaimer_access(struct what_if *what_if, struct what_if_domain *domain, __u64 time_ns,
 		      __u64 number)
 {
-	struct reclaimer *reclaimer = &what_if->reclaimer;
+	struct tenant_reclaimer *reclaimer = &what_if->reclaimer;
 	const __u32 index = tenant_page(what_if, domain, number);
 	struct kept_page *page;
 	bool out;
@@ -140,7 +140,7 @@ bool reclaimer_access(struct what_if *what_if, struct what_if_domain *domain, __
 	return out;
 }
 
-static void tenant_unpin(struct reclaimer *reclaimer, __u32 index)
+static void tenant_unpin(struct tenant_reclaimer *reclaimer, __u32 index)
 {
 	struct kept_page *page = &reclaimer->pages.pages[index];
 
@@ -156,7 +156,7 @@ static void tenant_unpin(struct reclaimer *reclaimer, __u32 index)
 void reclaimer_pin(struct what_if *what_if, struct what_if_domain *domain,
 		   const struct protect_action *action)
 {
-	struct reclaimer *reclaimer = &what_if->reclaimer;
+	struct tenant_reclaimer *reclaimer = &what_if->reclaimer;
 	const __u32 index = action->pin ? tenant_page(what_if, domain, action->page)
 					: page_store_find(&reclaimer->pages, action->page);
 	struct kept_page *page;

@@ -3,10 +3,12 @@
 """Makes recordings of accesses, and finds out with SQLite what `faultline protect` says of them.
 
     protect.py make FOLDER      pages.flt, single.flt, mappings.flt, second.flt, lossy.flt, cut.flt, empty.flt,
-                                unknown.flt
-    protect.py faults ACCESSES.csv PROTECT.csv              faults without pins, by lag() over the exported accesses
+                                unknown.flt, damaged.flt
+    protect.py faults ACCESSES.csv PROTECT.csv IDLE_NS      faults without pins, by lag() over the exported accesses
     protect.py avoided ACCESSES.csv ACTIONS.csv PROTECT.csv  those that pins avoid, and pinned_mean, by the exported pins
+    protect.py reclaim ACCESSES.csv ACTIONS.csv PROTECT.csv  faults of rule reclaim, by going through all of them
     protect.py rates PROTECT.csv RESULTS.csv                percentages, RPR, sums; the oracle is beaten nowhere
+    protect.py windows ACCESSES.csv WINDOWS.csv SECONDS     distinct pages by windows
 
 Each check is a line "ok - ..." or "not ok - ...".
 """
@@ -17,9 +19,10 @@ import pathlib
 import random
 import sqlite3
 import sys
+import zlib
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../hostile"))
-from forge import IO_COMPLETE, KIND, MASK, PASID_NONE, SECOND, START_NS, Recording  # noqa: E402
+from forge import IO_COMPLETE, KIND, PASID_NONE, SECOND, START_NS, Recording  # noqa: E402
 
 IDLE = 300 * SECOND
 HUGE = 1 << 21
@@ -45,7 +48,7 @@ def touched(draw, now):
 
 
 def begun(host="one", kinds="", **device):
-    r = Recording(host=host, recording=hash(host) & 0xffffffff)
+    r = Recording(host=host, recording=zlib.crc32(host.encode()))
     if kinds:
         r.host(hostname=host, kinds=kinds)
     for name, vm in (("vm0/nic", "vm0"), ("vm0/disk", "vm0"), ("vm1/disk", "vm1")):
@@ -85,6 +88,9 @@ def make(folder):
     pages(6, seconds=600).write("cut.flt")
     pages(7, seconds=600, memory=0).end().write("unknown.flt")
     begun().end().write("empty.flt")
+    broken = bytearray(pathlib.Path("pages.flt").read_bytes())
+    broken[len(broken) // 2] ^= 0xff
+    pathlib.Path("damaged.flt").write_bytes(broken)
 
 
 def told(name, wrong):
@@ -107,33 +113,33 @@ def table(db, path):
     return name
 
 
-GAPS = """CREATE VIEW gaps AS SELECT point, host, domain, page, time_ns, line,
+GAPS = """CREATE VIEW gaps AS SELECT point, domain, page, time_ns, line,
           time_ns - lag(time_ns) OVER (PARTITION BY point, tenant, domain, page ORDER BY line) AS gap
           FROM {} """
 
 
-def faults(accesses, protect):
+def faults(accesses, protect, idle):
     db = sqlite3.connect(":memory:")
     name = table(db, accesses)
-    columns = [c[1] for c in db.execute(f"PRAGMA table_info({name})")]
-    db.execute(GAPS.format(name).replace("host, ", "" if "host" not in columns else "host, "))
-    found = {(point, domain): (faults, first, count) for point, domain, faults, first, count in db.execute(
-        f"SELECT point, domain, sum(gap > {IDLE}), sum(gap IS NULL), count(*) FROM gaps GROUP BY point, domain")}
-    counts = dict(((p, d), c) for p, d, c in db.execute(
-        f"SELECT point, domain, sum(count) FROM {name} GROUP BY point, domain"))
+    db.execute(GAPS.format(name))
+    found = {(point, domain): of for point, domain, *of in db.execute(f"""
+        SELECT point, domain, sum(gap > {idle}), sum(gap IS NULL) FROM gaps GROUP BY point, domain""")}
+    counts = {(point, domain): of for point, domain, *of in db.execute(f"""
+        SELECT point, domain, sum(count), count(DISTINCT iif(told = 'yes', page, NULL)) FROM {name}
+        GROUP BY point, domain""")}
     wrong, total = [], 0
     for row in rows(protect):
         if row["domain"] == "total":
             continue
         key = int(row["point"]), row["domain"]
-        theirs = int(row["faults_none"]), int(row["first_accesses"]), int(row["accesses"])
-        ours = found[key][0], found[key][1], counts[key]
+        theirs = [int(row[c]) for c in ("faults_none", "first_accesses", "touched_pages", "accesses", "told_pages")]
+        ours = [found[key][0], found[key][1], found[key][1], *counts[key]]
         total += ours[0]
-        if theirs != ours or int(row["touched_pages"]) != ours[1]:
+        if theirs != ours:
             wrong.append(f"{key}: {theirs}, by SQL {ours}")
     if total < 100:
         wrong.append(f"only {total} faults")
-    told(f"faults, pages and accesses of {len(found)} domains by SQL", "; ".join(wrong))
+    told(f"{total} faults, and pages and accesses of {len(found)} domains by SQL", "; ".join(wrong))
 
 
 def avoided(accesses, actions, protect):
@@ -142,7 +148,7 @@ def avoided(accesses, actions, protect):
     name, acts = table(db, accesses), table(db, actions)
     end = START_NS + 60 * MINUTES * SECOND
     wrong, seen = [], 0
-    db.execute(GAPS.format(name).replace("host, ", ""))
+    db.execute(GAPS.format(name))
     db.execute(f"CREATE INDEX place ON {acts} (point, domain, page, time_ns, line)")
     # What happens at the time of an access but because of it comes after it: pins on touch.
     found = dict(((p, d), a) for p, d, a in db.execute(f"""
@@ -170,6 +176,65 @@ def avoided(accesses, actions, protect):
     if seen < 50:
         wrong.append(f"only {seen} avoided")
     told(f"{seen} avoided faults and pinned time by SQL", "; ".join(wrong))
+
+
+def low_to_high(now, low, high, period):
+    phase = 2 * (now % period) / period
+    return low + (high - low) * (2 - phase if phase > 1 else phase)
+
+
+def reclaimed(accesses, actions, lru):
+    """Faults by domain of one point: a list of what happens, in order, and a memory manager as docs/protect.md has it."""
+    start = int(accesses[0]["time_ns"])
+    last = max(int(a["time_ns"]) for a in accesses)
+    todo = [(int(a["time_ns"]), 3 if a["reason"] == "touched" or lru else 0, a) for a in actions]
+    todo += [(start + (i + 1) * SECOND, 1, None) for i in range((last - start) // SECOND)]
+    todo += [(int(a["time_ns"]), 2, a) for a in accesses]
+    used, pinned, out, known, found = {}, {}, set(), set(), {}
+    for turn, (now, what, row) in enumerate(sorted(todo, key=lambda item: item[:2])):
+        page = row and row["page"]
+        if what == 1:
+            share = low_to_high(now - start, 0.1, 0.5, 1000 * SECOND)
+            idle = sorted((when, page) for page, when in used.items() if page not in out and not pinned.get(page))
+            out.update(page for _, page in idle[:max(0, int(share * len(used)) - len(out))])
+        elif what == 2:
+            if page in out and (row["domain"], page) in known:
+                found[row["domain"]] = found.get(row["domain"], 0) + 1
+            known.add((row["domain"], page))
+            used[page] = turn
+            out.discard(page)
+        elif row["action"] == "pin":
+            pinned[page] = pinned.get(page, 0) + 1
+            out.discard(page)
+        else:
+            pinned[page] -= 1
+    return found
+
+
+def reclaim(accesses, actions, protect):
+    wrong, total = [], 0
+    acts, done = rows(actions), rows(accesses)
+    for point in sorted({row["point"] for row in done}):
+        found = reclaimed([a for a in done if a["point"] == point], [a for a in acts if a["point"] == point],
+                          any(r["point"] == point and r["pinned_by"] == "lru" for r in rows(protect)))
+        theirs = {r["domain"]: int(r["faults"]) for r in rows(protect) if r["point"] == point and r["domain"] != "total"}
+        total += sum(found.values())
+        if {domain: found.get(domain, 0) for domain in theirs} != theirs:
+            wrong.append(f"point {point}: {theirs}, by hand {found}")
+    if total < 100:
+        wrong.append(f"only {total} faults")
+    told(f"{total} faults of reclaim, one by one", "; ".join(wrong))
+
+
+def windows(accesses, footprint, seconds):
+    origin = min(int(a["time_ns"]) for a in rows(accesses))
+    pages = {}
+    for a in rows(accesses):
+        key = a["domain"].split("@")[0], (int(a["time_ns"]) - origin) // (int(seconds) * SECOND)
+        pages.setdefault(key, set()).add((a["domain"], a["page"]))
+    ours = {(device, origin + number * int(seconds) * SECOND): len(of) for (device, number), of in pages.items()}
+    theirs = {(row["device"], int(row["window_ns"])): int(row["pages_2m"]) for row in rows(footprint)}
+    told(f"distinct pages of {len(ours)} windows", "" if ours == theirs and len(ours) > 5 else f"{theirs}, not {ours}")
 
 
 def near(text, number):
@@ -210,4 +275,5 @@ def rates(protect, results):
 
 
 if __name__ == "__main__":
-    {"make": make, "faults": faults, "avoided": avoided, "rates": rates}[sys.argv[1]](*sys.argv[2:])
+    {"make": make, "faults": faults, "avoided": avoided, "reclaim": reclaim, "rates": rates,
+     "windows": windows}[sys.argv[1]](*sys.argv[2:])

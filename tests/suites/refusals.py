@@ -14,7 +14,7 @@ READERS = [
     ("faultline", "doctor", "INPUT"), ("faultline", "slo", "INPUT", "-c", "slo.ini"), ("faultline", "slo", "-", "-c", "INPUT"),
     ("faultline", "top", "-b", "-i", "INPUT"), ("faultline", "top", "-b", "-i", "-", "-c", "INPUT"),
     ("faultline", "sim", "./INPUT"), ("faultline", "sim", "--trace", "INPUT"), ("faultline", "accesses", "./INPUT"),
-    ("faultline", "accesses", "--trace", "INPUT"), ("faultline-inject", "run", "./INPUT"),
+    ("faultline", "accesses", "--trace", "INPUT"), ("faultline", "protect", "INPUT"), ("faultline-inject", "run", "./INPUT"),
     ("faultline-inject", "check", "./INPUT"),
 ]
 # One argument more than each verb takes. What `record` and `slow` have behind their options is a command.
@@ -30,6 +30,7 @@ TOO_MANY = [
 # What would change nothing, or stands where nothing is.
 MEANINGLESS = [
     (("faultline", "help", "reprot"), "reprot"), (("faultline", "sim", "--keys", "bogus"), "--keys"),
+    (("faultline", "protect", "--keys", "run.flt"), "--keys"),
     (("faultline", "sim", "--keys", "--set", "trace.tenants=4"), "--keys"), (("faultline", "accesses", "--keys", "--csv=out"), "--keys"),
     (("faultline-inject", "help", "--markdown", "rate"), "--markdown"),
     (("faultline-inject", "run", "-n", "rtt", "--csv"), "--csv: accepted: without --dry-run"),

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/analyze/footprint.h"
+#include "lib/analyze/footprint_private.h"
 #include "lib/analyze/page_table.h"
 #include "lib/analyze/session.h"
 
@@ -168,6 +169,55 @@ static void the_table_holds_any_number_of_pages(void **state)
 	free(counts);
 }
 
+static void expect_window(struct footprint *f, __u32 device, size_t index, __u64 number,
+			  __u64 bytes, __u64 huge_bytes, __u64 accesses)
+{
+	const struct device_footprint *d = footprint_find(f, device);
+
+	assert_in_range(index, 0, d->window_count - 1);
+	assert_int_equal(d->windows[index].number, number);
+	assert_int_equal(d->windows[index].bytes, bytes);
+	assert_int_equal(d->windows[index].huge_bytes, huge_bytes);
+	assert_int_equal(d->windows[index].accesses, accesses);
+}
+
+static void a_page_counts_once_in_each_window(void **state)
+{
+	const struct footprint_config config = {.window_ns = 30 * AGGREGATE_WINDOW_NS};
+	struct footprint *f;
+
+	assert_int_equal(footprint_create(&f, &config), 0);
+	touch(f, 100, 1, 7, 1);
+	touch(f, 101, 1, 8, 2);
+	touch(f, 129, 1, 7, 1);
+	/* A second later it is the next window. */
+	touch(f, 130, 1, 7, 1);
+	touch(f, 131, 2, 512, 1);
+	touch(f, 220, 1, 7, 1);
+	expect_window(f, 1, 0, 0, 2 * PAGE, HUGE, 4);
+	expect_window(f, 1, 1, 1, PAGE, HUGE, 1);
+	expect_window(f, 1, 2, 4, PAGE, HUGE, 1);
+	expect_window(f, 2, 0, 1, PAGE, HUGE, 1);
+	assert_int_equal(footprint_find(f, 1)->window_count, 3);
+	footprint_destroy(f);
+}
+
+static void windows_begin_with_the_period(void **state)
+{
+	const struct footprint_config config = {.window_ns = 10 * AGGREGATE_WINDOW_NS,
+						.period.since_ns = 105 * AGGREGATE_WINDOW_NS};
+	struct footprint *f;
+
+	assert_int_equal(footprint_create(&f, &config), 0);
+	touch(f, 100, 1, 7, 1);
+	touch(f, 105, 1, 7, 1);
+	touch(f, 114, 1, 7, 1);
+	touch(f, 115, 1, 7, 1);
+	expect_window(f, 1, 0, 0, PAGE, HUGE, 2);
+	expect_window(f, 1, 1, 1, PAGE, HUGE, 1);
+	footprint_destroy(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -177,6 +227,8 @@ int main(void)
 		cmocka_unit_test(the_threshold_is_an_option),
 		cmocka_unit_test(intervals_are_between_accesses_to_a_huge_page),
 		cmocka_unit_test(percent_needs_known_memory),
+		cmocka_unit_test(a_page_counts_once_in_each_window),
+		cmocka_unit_test(windows_begin_with_the_period),
 		cmocka_unit_test(the_table_holds_any_number_of_pages),
 	};
 

@@ -20,7 +20,7 @@ static int study_check_pattern(const char *text, void *field)
 }
 
 static const struct cli_option study_cli_options[] = {
-	{.help = "What is asked:", .group = 1},
+	{.help = "What is asked:", .group = 5},
 	{"policy", 0, "NAME,...", "Policies to compare (none,lru,adp); --keys lists them", CLI_TEXT,
 	 STUDY(policies)},
 	{"rule", 0, "NAME",
@@ -38,11 +38,11 @@ static const struct cli_option study_cli_options[] = {
 };
 
 static const struct cli_option study_recording_options[] = {
-	{.help = "Of the recordings:", .group = 2},
+	{.help = "Of the recordings:", .group = 3},
 	{"device", 'd', "PATTERN", "Only devices of this name, such as 'tenant0/*'", CLI_TEXT,
 	 STUDY(device), .parse = study_check_pattern},
 	{"source", 0, "NAME",
-	 "Accesses: auto, pages (of each second), accesses (single I/Os, --kind io_complete), "
+	 "Accesses: auto, pages (of each second), accesses (single I/Os), "
 	 "mappings (DMA)",
 	 CLI_CHOICE, STUDY(source), .names = study_sources},
 	{0},
@@ -79,13 +79,26 @@ static int study_take(void *input, unsigned int number, const char *text)
 	return 0;
 }
 
+static bool only_keys(const struct study *study)
+{
+	const struct output_options *output = &study->output;
+
+	return !study->argument_count && !study->job && !study->policies && !study->rule &&
+	       !study->drop && !study->sweep_count && !study->device && !study->source &&
+	       !study->threads && !study->overrides.set_count && !study->overrides.shorten &&
+	       output->to.format == OUTPUT_TEXT && !output->table;
+}
+
 static int study_check_options(void *input)
 {
 	const struct study *study = input;
 	size_t standard_input = 0;
 
 	if (study->keys)
-		return 0;
+		return only_keys(study)
+			       ? 0
+			       : failed(-EINVAL, "--keys lists all keys: accepted: without "
+						 "recordings, a job and other options");
 	if (!study->argument_count)
 		return failed(-EINVAL, "no recording given; accepted: .flt files, or - for "
 				       "standard input");
@@ -99,8 +112,8 @@ static int study_check_options(void *input)
 int study_parse(struct study *study, int argc, char **argv)
 {
 	static const struct cli_table tables[] = {
-		{study_cli_options},
 		{study_recording_options},
+		{study_cli_options},
 		{job_override_options, offsetof(struct study, overrides)},
 		{0}};
 	static const struct cli_child children[] = {
@@ -173,7 +186,7 @@ static bool names_a_policy(const struct study *study)
 	return false;
 }
 
-static int read_text(struct study *study)
+static int study_read_job(struct study *study)
 {
 	int err = 0;
 
@@ -210,7 +223,7 @@ static int read_options(struct study *study)
 	return err;
 }
 
-static int configure_point(struct study *study, size_t point, struct idle_keys *idle)
+static int study_point(struct study *study, size_t point, struct idle_keys *idle)
 {
 	struct job_text *text = job_text_copy(study->text);
 	int err;
@@ -235,7 +248,7 @@ static int configure(struct study *study)
 	if (!study->configs)
 		return failed(-ENOMEM, "no memory for %zu points", study->sweep.points);
 	for (size_t i = 0; !err && i < study->sweep.points; i++)
-		err = configure_point(study, i, &idle);
+		err = study_point(study, i, &idle);
 	if (!err)
 		err = idle_keys_refuse(&idle);
 	idle_keys_free(&idle);
@@ -254,7 +267,7 @@ static __u32 smallest_page(const struct study *study)
 	return shift;
 }
 
-static int read_recordings(struct study *study)
+static int study_read_all(struct study *study)
 {
 	struct study_wish wish = {.device = study->device,
 				  .window = study->window,
@@ -273,7 +286,7 @@ static int read_recordings(struct study *study)
 }
 
 /* Shares of what nobody knows the size of mean nothing. */
-static int check_memory(const struct study *study, const struct study_tenant *tenant)
+static int study_check_memory(const struct study *study, const struct study_tenant *tenant)
 {
 	for (size_t point = 0; point < study->sweep.points; point++) {
 		const struct study_config *config = &study->configs[point];
@@ -294,6 +307,20 @@ static int check_memory(const struct study *study, const struct study_tenant *te
 	return 0;
 }
 
+/* Each has a policy of its own, which under rule reclaim has to be asked at each access. */
+static int check_domains(const struct study *study, const struct study_tenant *tenant)
+{
+	for (size_t point = 0; point < study->sweep.points; point++)
+		if (study_domains(&study->configs[point], tenant) > WHAT_IF_DOMAINS)
+			return failed(
+				-EINVAL,
+				"%s: %s has %zu devices and PASIDs; accepted: up to %d, chosen by "
+				"-d PATTERN, or --set protector.scope=tenant",
+				tenant->recording->path, tenant->name, tenant->unit_count,
+				WHAT_IF_DOMAINS);
+	return 0;
+}
+
 static int list_tenants(struct study *study)
 {
 	size_t room = 0;
@@ -310,7 +337,9 @@ static int list_tenants(struct study *study)
 
 			if (!tenant->count)
 				continue;
-			err = check_memory(study, tenant);
+			err = study_check_memory(study, tenant);
+			if (!err)
+				err = check_domains(study, tenant);
 			study->tenants[study->tenant_count++] = tenant;
 		}
 	return err;
@@ -318,7 +347,7 @@ static int list_tenants(struct study *study)
 
 int study_prepare(struct study *study)
 {
-	int err = read_text(study);
+	int err = study_read_job(study);
 
 	if (!err)
 		err = read_options(study);
@@ -329,7 +358,7 @@ int study_prepare(struct study *study)
 	if (!err)
 		err = configure(study);
 	if (!err)
-		err = read_recordings(study);
+		err = study_read_all(study);
 	/* The output may not replace any of them, nor the job. */
 	if (study->job)
 		study->arguments[study->argument_count] = study->job;

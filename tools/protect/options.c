@@ -69,7 +69,7 @@ static const struct option_table table = {
 	.help = "`faultline protect --keys`",
 };
 
-static void join(void)
+static void study_join(void)
 {
 	size_t count = 0;
 
@@ -85,7 +85,7 @@ const struct option_table *study_options(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, join);
+	pthread_once(&once, study_join);
 	return &table;
 }
 
@@ -153,7 +153,7 @@ static const struct job_column columns[STUDY_COLUMNS] = {
 			 "touched; so many first accesses there are, which are no faults"},
 	[STUDY_PAGES_TOLD] = {"pages_told", NULL, NULL, COLUMN_COUNT, 10, true,
 			      "of these, those that the policy was told of"},
-	[STUDY_FOOTPRINT] = {"footprint", NULL, "percent", COLUMN_REAL, 9, false,
+	[STUDY_FOOTPRINT] = {"footprint", NULL, "percent", COLUMN_REAL, 9, true,
 			     "touched pages, of the memory"},
 	[STUDY_FIRST_PINNED] = {"first_pinned", NULL, NULL, COLUMN_COUNT, 12, true,
 				"first accesses to a page that was pinned ahead"},

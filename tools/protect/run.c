@@ -16,7 +16,7 @@
 
 const __u64 study_classes[STUDY_CLASSES] = {10, 50, 100, 500, 1000, UINT64_MAX};
 
-struct run {
+struct tenant_run {
 	struct study_outcome *outcome;
 	const struct study_config *config;
 	struct study_keep keep;
@@ -48,8 +48,8 @@ void study_domain_describe(const struct study_config *config, const struct study
 }
 
 /* Whether each one of `count` accesses was lost: drawn by what it is, so that every point and thread draws the same. */
-static bool is_lost(const struct study_config *config, const struct study_access *access,
-		    __u64 page)
+static bool is_unlogged(const struct study_config *config, const struct study_access *access,
+			__u64 page)
 {
 	struct random random = {config->seed};
 
@@ -94,7 +94,7 @@ bool study_next(struct study_reader *reader, struct what_if_access *access)
 		.page = page,
 		.domain = reader->config->protector.scope == PROTECTOR_TENANT ? 0 : now.unit,
 		.count = now.count,
-		.lost = is_lost(reader->config, &now, page),
+		.lost = is_unlogged(reader->config, &now, page),
 	};
 	return true;
 }
@@ -102,7 +102,7 @@ bool study_next(struct study_reader *reader, struct what_if_access *access)
 static void run_on_fault(void *argument, const struct what_if_access *access, __u64 gap_ns,
 			 bool avoided)
 {
-	struct run *run = argument;
+	struct tenant_run *run = argument;
 	struct study_domain *domain = &run->outcome->domains[access->domain];
 	struct page_entry *entry;
 
@@ -126,7 +126,7 @@ static void run_on_fault(void *argument, const struct what_if_access *access, __
 
 static void run_on_act(void *argument, __u32 domain, const struct protect_action *action)
 {
-	struct run *run = argument;
+	struct tenant_run *run = argument;
 	struct study_outcome *o = run->outcome;
 
 	if (!array_grow(&o->actions, &o->action_room, o->action_count + 1, sizeof(*o->actions),
@@ -137,7 +137,7 @@ static void run_on_act(void *argument, __u32 domain, const struct protect_action
 	o->actions[o->action_count++] = (struct study_action){*action, domain};
 }
 
-static struct what_if_config what_if_config_of(struct run *run, bool none)
+static struct what_if_config what_if_config_of(struct tenant_run *run, bool none)
 {
 	const struct study_config *config = run->config;
 	struct what_if_config made = {
@@ -161,7 +161,7 @@ static struct what_if_config what_if_config_of(struct run *run, bool none)
 	return made;
 }
 
-static int run_begin(struct run *run, bool none)
+static int run_begin(struct tenant_run *run, bool none)
 {
 	const struct what_if_config config = what_if_config_of(run, none);
 	int err = what_if_create(&run->what_if, &config);
@@ -175,7 +175,7 @@ static int run_begin(struct run *run, bool none)
 	return err == -EINVAL ? -EBADMSG : err;
 }
 
-static void run_count(struct run *run, const struct what_if_access *access)
+static void run_note(struct tenant_run *run, const struct what_if_access *access)
 {
 	struct page_entry *entry = page_table_make(&run->pages, access->domain, 0, access->page);
 
@@ -188,7 +188,7 @@ static void run_count(struct run *run, const struct what_if_access *access)
 				  : entry->accesses + access->count;
 }
 
-static int run_accesses(struct run *run, bool none)
+static int run_accesses(struct tenant_run *run, bool none)
 {
 	const struct study_tenant *tenant = run->outcome->tenant;
 	struct study_reader reader = {run->config, tenant, 0};
@@ -198,7 +198,7 @@ static int run_accesses(struct run *run, bool none)
 
 	while (!err && study_next(&reader, &access)) {
 		if (!none)
-			run_count(run, &access);
+			run_note(run, &access);
 		what_if_access(run->what_if, &access);
 		err = run->error;
 		if (++done % PROGRESS == 0)
@@ -211,7 +211,7 @@ static int run_accesses(struct run *run, bool none)
 }
 
 /* Faults without a policy, where they do not follow from those with one. */
-static int run_none(struct run *run)
+static int run_none(struct tenant_run *run)
 {
 	struct what_if_counts counts;
 	int err = run_accesses(run, true);
@@ -225,7 +225,7 @@ static int run_none(struct run *run)
 	return err;
 }
 
-static size_t class_of(__u64 accesses)
+static size_t page_class(__u64 accesses)
 {
 	size_t class = 0;
 
@@ -234,7 +234,7 @@ static size_t class_of(__u64 accesses)
 	return class;
 }
 
-static void run_classify(struct run *run)
+static void run_classify(struct tenant_run *run)
 {
 	for (size_t i = 0; i < run->pages.capacity; i++) {
 		const struct page_entry *page = &run->pages.entries[i], *left;
@@ -242,7 +242,7 @@ static void run_classify(struct run *run)
 
 		if (!page->accesses)
 			continue;
-		class = &run->outcome->domains[page->device].classes[class_of(page->accesses)];
+		class = &run->outcome->domains[page->device].classes[page_class(page->accesses)];
 		left = page_table_find(&run->left, page->device, 0, page->page);
 		class->pages++;
 		class->faults_none += page->last;
@@ -250,7 +250,7 @@ static void run_classify(struct run *run)
 	}
 }
 
-static int keep_samples(struct run *run, __u32 number)
+static int keep_samples(struct tenant_run *run, __u32 number)
 {
 	struct study_domain *domain = &run->outcome->domains[number];
 	size_t count = 0;
@@ -271,7 +271,7 @@ static int keep_samples(struct run *run, __u32 number)
 }
 
 /* The oracle pins as much as it may on average, and what it avoids takes nothing more. */
-static void run_oracle(struct run *run, struct study_domain *domain)
+static void run_oracle(struct tenant_run *run, struct study_domain *domain)
 {
 	const double share = run->config->oracle * (double)domain->memory_pages;
 	const double budget = share * (double)run->outcome->length_ns;
@@ -286,7 +286,7 @@ static void run_oracle(struct run *run, struct study_domain *domain)
 	domain->counts.policy.pins = domain->counts.policy.unpins = domain->counts.avoided;
 }
 
-static int run_take(struct run *run)
+static int run_take(struct tenant_run *run)
 {
 	const bool interval = run->config->rule == WHAT_IF_INTERVAL;
 	unsigned __int128 taken;
@@ -332,7 +332,7 @@ static int outcome_begin(struct study_outcome *o, const struct study_config *con
 int study_run(struct study_outcome *outcome, const struct study_config *config,
 	      const struct study_tenant *tenant, struct study_keep keep)
 {
-	struct run run = {.outcome = outcome, .config = config, .keep = keep};
+	struct tenant_run run = {.outcome = outcome, .config = config, .keep = keep};
 	int err = outcome_begin(outcome, config, tenant);
 
 	if (!err && config->rule == WHAT_IF_RECLAIM)

@@ -90,7 +90,7 @@ static struct study_tenant *tenant_of(struct study_recording *recording, __u32 d
 }
 
 /* NULL without memory, or for what is not wanted or no device. */
-static struct device_place *place_of(struct reading *r, __u32 device)
+static struct device_place *reading_place(struct reading *r, __u32 device)
 {
 	struct session *session = r->recording->session;
 	struct device_place *place;
@@ -144,7 +144,7 @@ static int unit_of(struct reading *r, struct study_tenant *tenant, __u32 device,
 static int add_access(struct reading *r, __u32 device, __u32 pasid, __u64 time_ns, __u64 page,
 		      __u64 count)
 {
-	struct device_place *place = place_of(r, device);
+	struct device_place *place = reading_place(r, device);
 	struct study_tenant *tenant = place ? place->tenant : NULL;
 	int unit;
 
@@ -201,7 +201,7 @@ static bool is_taken(struct reading *r, enum study_source source)
 	return source_rank(r, source) && source == r->recording->source;
 }
 
-static int add_event(struct reading *r, const struct event *event)
+static int add_ranges(struct reading *r, const struct event *event)
 {
 	const __u64 length = event->length < LENGTH_MAX ? event->length : LENGTH_MAX;
 	const __u64 first = event->address >> r->wish->shift;
@@ -227,7 +227,7 @@ static int source_on_events(void *self, const struct event *events, size_t count
 		if ((io || event->kind == EVENT_DMA_MAP) &&
 		    period_has(&r->period, event->time_ns) &&
 		    is_taken(r, io ? SOURCE_SINGLE : SOURCE_MAPPINGS))
-			error = add_event(r, event);
+			error = add_ranges(r, event);
 	}
 	return error;
 }
@@ -265,7 +265,7 @@ static int add_window(struct reading *r)
 	return error;
 }
 
-static int add_pages(struct reading *r, const struct aggregate_frame *frame)
+static int add_counted_pages(struct reading *r, const struct aggregate_frame *frame)
 {
 	if (!array_grow(&r->pages, &r->page_room, r->page_count + frame->page_count,
 			sizeof(*r->pages), ARRAY_LIMITED))
@@ -295,7 +295,7 @@ static int source_on_aggregate(void *self, const struct aggregate_frame *frame)
 	r->window = frame->window;
 	if (!error && frame->page_count && period_has_window(&r->period, frame->window) &&
 	    is_taken(r, SOURCE_PAGES))
-		error = add_pages(r, frame);
+		error = add_counted_pages(r, frame);
 	return error;
 }
 
@@ -334,7 +334,7 @@ static void name_units(struct study_recording *recording)
 			if (unit->pasid == PASID_NONE)
 				snprintf(unit->name, sizeof(unit->name), "%s", name);
 			else
-				snprintf(unit->name, sizeof(unit->name), "%s pasid %u", name,
+				snprintf(unit->name, sizeof(unit->name), "%s@%u", name,
 					 unit->pasid);
 		}
 	}

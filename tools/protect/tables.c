@@ -21,7 +21,7 @@ bool study_wants(const struct study *study, const char *table)
 	return !long_one;
 }
 
-static int write_results(const struct study *study, struct writer *writer)
+static int study_write_results(const struct study *study, struct writer *writer)
 {
 	struct sweep_results results;
 	int err = sweep_results_begin(&results, writer, "Results (model)", &study->sweep,
@@ -74,7 +74,7 @@ static __u64 most_pinned(const struct protect_row *row)
 
 #define COUNTS(row) (&(row)->domain->counts)
 #define PROTECT(COLUMN)                                                            \
-	COLUMN(domain, none, TEXT, 20, SHOWN, row->domain->name)                   \
+	COLUMN(domain, none, TEXT, 13, SHOWN, row->domain->name)                   \
 	COLUMN(tenant, none, TEXT, 12, WIDE, tenant_name(row->outcome))            \
 	COLUMN(host, none, TEXT, 12, WIDE, host_of(row->outcome))                  \
 	COLUMN(memory, pages, COUNT, 9, WIDE, row->domain->memory_pages)           \
@@ -84,7 +84,7 @@ static __u64 most_pinned(const struct protect_row *row)
 	COLUMN(told, pages, COUNT, 9, WIDE, COUNTS(row)->pages_told)               \
 	COLUMN(first_accesses, none, COUNT, 14, WIDE, COUNTS(row)->first_accesses) \
 	COLUMN(first_pinned, none, COUNT, 12, WIDE, COUNTS(row)->first_pinned)     \
-	COLUMN(faults_none, none, COUNT, 11, SHOWN, row->domain->faults_none)      \
+	COLUMN(faults_none, none, COUNT, 11, WIDE, row->domain->faults_none)       \
 	COLUMN(faults, none, COUNT, 7, WIDE, COUNTS(row)->faults)                  \
 	COLUMN(avoided, percent, REAL, 7, SHOWN, row->rates->avoided)              \
 	COLUMN(pinned_mean, pages, REAL, 11, WIDE, COUNTS(row)->pinned_mean)       \
@@ -186,7 +186,7 @@ static double curve_percent(const struct curve_row *row, __u64 pages)
 
 #define CURVE(COLUMN)                                                                     \
 	COLUMN(time, none, TIME, 15, SHOWN, row->sample->time_ns)                         \
-	COLUMN(domain, none, TEXT, 14, SHOWN, row->domain->name)                          \
+	COLUMN(domain, none, TEXT, 13, SHOWN, row->domain->name)                          \
 	COLUMN(tenant, none, TEXT, 12, WIDE, tenant_name(row->outcome))                   \
 	COLUMN(host, none, TEXT, 12, WIDE, host_of(row->outcome))                         \
 	COLUMN(footprint, pages, COUNT, 9, SHOWN, row->sample->pages)                     \
@@ -220,7 +220,7 @@ struct pages_row {
 	size_t class;
 };
 
-static double share_of(__u64 part, __u64 whole)
+static double class_share(__u64 part, __u64 whole)
 {
 	return whole ? 100 * (double)part / (double)whole : NAN;
 }
@@ -235,27 +235,28 @@ static bool is_interval(const struct pages_row *row)
 	return row->config->rule == WHAT_IF_INTERVAL;
 }
 
-#define PAGES(COLUMN)                                                                       \
-	COLUMN(domain, none, TEXT, 14, SHOWN, row->domain->name)                            \
-	COLUMN(tenant, none, TEXT, 12, WIDE, tenant_name(row->outcome))                     \
-	COLUMN(host, none, TEXT, 12, WIDE, host_of(row->outcome))                           \
-	COLUMN(below, accesses, COUNT, 8, SHOWN, study_classes[row->class])                 \
-	COLUMN(pages, none, COUNT, 8, SHOWN, class_of_row(row)->pages)                      \
-	COLUMN(pages, percent, REAL, 7, SHOWN,                                              \
-	       share_of(class_of_row(row)->pages, row->domain->counts.pages))               \
-	COLUMN(faults_none, none, COUNT, 11, SHOWN,                                         \
-	       count_if(is_interval(row), class_of_row(row)->faults_none))                  \
-	COLUMN(faults_none, percent, REAL, 11, WIDE,                                        \
-	       is_interval(row)                                                             \
-		       ? share_of(class_of_row(row)->faults_none, row->domain->faults_none) \
-		       : NAN)                                                               \
-	COLUMN(faults, none, COUNT, 7, SHOWN,                                               \
+#define PAGES(COLUMN)                                                                          \
+	COLUMN(domain, none, TEXT, 13, SHOWN, row->domain->name)                               \
+	COLUMN(tenant, none, TEXT, 12, WIDE, tenant_name(row->outcome))                        \
+	COLUMN(host, none, TEXT, 12, WIDE, host_of(row->outcome))                              \
+	COLUMN(below, accesses, COUNT, 8, SHOWN, study_classes[row->class])                    \
+	COLUMN(pages, none, COUNT, 8, SHOWN, class_of_row(row)->pages)                         \
+	COLUMN(pages, percent, REAL, 7, SHOWN,                                                 \
+	       class_share(class_of_row(row)->pages, row->domain->counts.pages))               \
+	COLUMN(faults_none, none, COUNT, 11, SHOWN,                                            \
+	       count_if(is_interval(row), class_of_row(row)->faults_none))                     \
+	COLUMN(faults_none, percent, REAL, 11, WIDE,                                           \
+	       is_interval(row)                                                                \
+		       ? class_share(class_of_row(row)->faults_none, row->domain->faults_none) \
+		       : NAN)                                                                  \
+	COLUMN(faults, none, COUNT, 7, SHOWN,                                                  \
 	       count_if(!is_oracle(row->config), class_of_row(row)->faults))
 TABLE(protect_pages, "Faults by accesses of their pages (model)", PAGES, struct pages_row, void)
 
-static int write_classes(const struct study *study, struct writer *writer,
-			 const struct point_table *table, size_t point,
-			 const struct study_outcome *outcome, const struct study_domain *domain)
+static int write_page_classes(const struct study *study, struct writer *writer,
+			      const struct point_table *table, size_t point,
+			      const struct study_outcome *outcome,
+			      const struct study_domain *domain)
 {
 	int err = 0;
 
@@ -273,7 +274,7 @@ static int write_whole(const struct study *study, struct writer *writer)
 	if (study_wants(study, "protect_curve"))
 		err = write_points(study, writer, &protect_curve_table, write_samples);
 	if (!err && study_wants(study, "protect_pages"))
-		err = write_points(study, writer, &protect_pages_table, write_classes);
+		err = write_points(study, writer, &protect_pages_table, write_page_classes);
 	if (!err && study_wants(study, "protect_accesses"))
 		err = study_write_accesses(study, writer);
 	if (!err && study_wants(study, "protect_actions"))
@@ -287,7 +288,7 @@ int study_write(const struct study *study, struct writer *writer)
 
 	/* A row a domain says it all where there is one; where a job expects something, it is of the sums. */
 	if (study_whole(study) || job_text_section(study->text, "expect", NULL)->entry_count)
-		err = write_results(study, writer);
+		err = study_write_results(study, writer);
 	if (!err)
 		err = write_protect(study, writer);
 	return err || !study_whole(study) ? err : write_whole(study, writer);

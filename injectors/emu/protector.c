@@ -34,7 +34,7 @@ static void act(void *argument, const struct protect_action *action)
 	protector_pins_add(domain->protector->pins, domain, action, domain->protector->last);
 }
 
-static int add_domain(struct protector *protector, __u32 tenant, __u32 device)
+static int add_policy_domain(struct protector *protector, __u32 tenant, __u32 device)
 {
 	const struct tenant_config *config = &protector->machine->tenants[tenant].config;
 	struct protector_domain *domain = &protector->domains[protector->domain_count++];
@@ -56,11 +56,11 @@ static int add_tenant(struct protector *protector, __u32 index)
 {
 	const struct tenant *tenant = &protector->machine->tenants[index];
 	bool together = protector->machine->config.protector.scope == PROTECTOR_TENANT;
-	int error = together ? add_domain(protector, index, DEVICE_ALL) : 0;
+	int error = together ? add_policy_domain(protector, index, DEVICE_ALL) : 0;
 
 	for (__u32 i = 0; !error && i < tenant->device_count; i++) {
 		if (!together)
-			error = add_domain(protector, index, tenant->devices[i]);
+			error = add_policy_domain(protector, index, tenant->devices[i]);
 		protector->of_device[tenant->devices[i]] =
 			&protector->domains[protector->domain_count - 1];
 	}

@@ -137,7 +137,7 @@ bench-programs: $(patsubst %.c,$(BUILD)/%,$(filter-out bench/program_arguments.c
 $(BUILD)/tests/unit/test_refused.o: | $(BPF_BUILD)/tests/bpf/refused.skel.h
 
 # Tests on a machine without device models; its truth recorder takes the place of the truth log.
-$(addprefix $(BUILD)/tests/unit/test_,port port_request port_storm evict pins memory_limit verbs_control verbs_data \
+$(addprefix $(BUILD)/tests/unit/test_,port port_request port_storm evict pins idle_pages protector memory_limit verbs_control verbs_data \
 	verbs_hostile): $(BUILD)/tests/unit/rig/rig.o
 # Ranks over verbs that have no device.
 $(addprefix $(BUILD)/tests/unit/test_,ranks ranks_memory): $(BUILD)/tests/unit/rig/verbs_loop.o

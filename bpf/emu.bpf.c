@@ -27,6 +27,9 @@ union arguments {
 		__u64 device, point, id;
 	} inject;
 	struct {
+		__u64 device, pasid, address, length, reason, due;
+	} pin;
+	struct {
 		__u64 device, queue, addresses, ports, sequence, frames, since, code;
 	} frames;
 	struct {
@@ -346,6 +349,22 @@ static __always_inline bool is_network(__u32 kind)
 	return kind >= EVENT_FRAMES_LOST && kind <= EVENT_RING_STATE;
 }
 
+static __always_inline void fill_pin(struct event *event, const union arguments *a,
+				     const struct device_state *device)
+{
+	event->device = device ? device->id : DEVICE_NONE;
+	event->pasid = a->pin.pasid;
+	event->address = a->pin.address;
+	event->length = a->pin.length;
+	event->code = a->pin.reason;
+	event->value = a->pin.due;
+}
+
+static __always_inline bool is_pin(__u32 kind)
+{
+	return kind == EVENT_PAGE_PIN || kind == EVENT_PAGE_UNPIN;
+}
+
 static __always_inline bool is_inject(__u32 kind)
 {
 	return kind == EVENT_INJECT_START || kind == EVENT_INJECT_STOP;
@@ -367,6 +386,8 @@ static __always_inline void take_probe(const union arguments *a, __u32 kind,
 		fill_inject(event, a, device);
 	else if (event && is_network(kind))
 		fill_network(event, a, device);
+	else if (event && is_pin(kind))
+		fill_pin(event, a, device);
 	else if (event && is_pair(kind))
 		fill_pair(event, a, device);
 	else if (event)

@@ -63,6 +63,8 @@ static void ring_publish(struct access_log *log)
 
 static void ring_add(struct access_log *log, const struct access_record *record)
 {
+	if (log->config.taken)
+		log->config.taken(log->config.argument, record);
 	log->batch[log->batched++] = *record;
 	if (log->batched == BATCH)
 		ring_publish(log);
@@ -276,7 +278,7 @@ void access_log_add(struct access_log *log, __u32 device, __u16 queue,
 		hurry |= access_device_add(to, &record);
 	}
 	pthread_mutex_unlock(&to->lock);
-	if (hurry)
+	if (hurry && !log->config.punctual)
 		doorbell_ring(&log->wake);
 }
 

@@ -14,6 +14,8 @@
 #ifndef FAULTLINE_EMU_ACCESS_LOG_H
 #define FAULTLINE_EMU_ACCESS_LOG_H
 
+#include <stdbool.h>
+
 #include "lib/capture/access_log.h"
 
 struct access_log_config {
@@ -22,6 +24,10 @@ struct access_log_config {
 	__u32 buffer_records; /* from 2; an I/O of 17 ms and more takes two; 0: 512 for up to 64 devices, 64 beyond */
 	__u32 ring_records; /* of the broadcast ring, power of two; 0: 65536 */
 	__u64 interval_ns;  /* of the owner thread; 0: 5 ms */
+	bool punctual; /* it comes at its interval only, also if a device has reached its last buffer */
+	/* Called by the owner thread for each record that it republishes, in that order; NULL: nobody asks. */
+	void (*taken)(void *argument, const struct access_record *record);
+	void *argument;
 };
 
 struct access_log;

@@ -316,6 +316,27 @@ static long evict_random(struct machine *machine, __u32 index, const struct evic
 	return evicted;
 }
 
+static long evict_idle(struct machine *machine, __u32 index, const struct evict_order *order,
+		       struct evict_outcome *outcome)
+{
+	__u32 tenant = machine->devices[index].config.tenant, count;
+	__u64 start = machine->devices[index].channel->data_address >> PAGE_BITS;
+	__u64 pages = buffer_bytes(machine, index) >> PAGE_BITS, found[IDLE_PAGES_MOST];
+	long evicted = 0, before;
+
+	if (!machine->idle)
+		return failed(-EINVAL, "evict: nobody looks at what is idle in this machine");
+	do {
+		before = evicted;
+		count = idle_pages_find(machine->idle, tenant, start, pages,
+					order->pages - outcome->asked, found);
+		for (__u32 i = 0; i < count; i++)
+			evicted += aim_at(machine, tenant, found[i] << PAGE_BITS, order->kind,
+					  outcome);
+	} while (outcome->asked < order->pages && evicted > before);
+	return evicted;
+}
+
 static long evict_all(struct machine *machine, __u32 tenant, const struct evict_order *order,
 		      struct evict_outcome *outcome)
 {
@@ -345,6 +366,8 @@ long machine_evict(struct machine *machine, __u32 device, const struct evict_ord
 		return evict_all(machine, machine->devices[device].config.tenant, order, outcome);
 	case EVICT_RING:
 		return evict_ring(machine, device, order, outcome);
+	case EVICT_IDLE:
+		return evict_idle(machine, device, order, outcome);
 	}
 	return failed(-EINVAL, "evict: unknown choice %d", (int)order->choice);
 }

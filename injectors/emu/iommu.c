@@ -18,6 +18,7 @@
 #define IOVA_BITS     48
 #define PERMISSIONS   (IOMMU_READ | IOMMU_WRITE)
 #define ENTRY_HUGE    (1ull << 7)
+#define ACCESSED      (1ull << 8)
 #define ENTRY_ADDRESS 0x000ffffffffff000ull
 #define WITHDRAWN     (1ull << 52) /* bits 52 and up are the software's in the format */
 
@@ -97,7 +98,7 @@ static int iommu_grow(struct iommu_domain *domain, _Atomic __u64 *entry, unsigne
 	if (!table)
 		return -ENOMEM;
 	for (unsigned int i = 0; old && i < ENTRIES; i++) {
-		__u64 leaf = old & (PERMISSIONS | WITHDRAWN);
+		__u64 leaf = old & (PERMISSIONS | WITHDRAWN | ACCESSED);
 
 		if (old & PERMISSIONS)
 			leaf |= (old & ENTRY_ADDRESS) + i * bytes;
@@ -140,7 +141,7 @@ static bool iommu_replace_leaf(_Atomic __u64 *entry, __u64 leaf)
 	__u64 old = atomic_load_explicit(entry, memory_order_relaxed);
 
 	atomic_store_explicit(entry, leaf, memory_order_release);
-	return (old & PERMISSIONS) && old != leaf;
+	return (old & PERMISSIONS) && (old & ~ACCESSED) != leaf;
 }
 
 /* A leaf of `bytes` was written where none was. */
@@ -277,23 +278,33 @@ __u64 iommu_unmap(struct iommu_domain *domain, __u64 iova, __u64 length)
 	return unmapped;
 }
 
-int iommu_walk(const struct iommu_domain *domain, __u64 iova, __u64 permissions,
-	       struct iommu_translation *translation)
-{
-	const _Atomic __u64 *table = domain->root;
-	unsigned int level = LEVELS;
-	__u64 entry, offset;
+/* The leaf that stands for `iova` now: where it is, what it says and on which level it is. */
+struct leaf {
+	_Atomic __u64 *place;
+	__u64 entry;
+	unsigned int level;
+};
 
-	*translation = (struct iommu_translation){0};
-	if (iova >> IOVA_BITS)
-		return -ENOENT;
-	for (;; level--) {
-		entry = atomic_load_explicit(&table[level_index(iova, level)],
-					     memory_order_acquire);
-		if (level == 1 || !is_table(entry))
-			break;
-		table = table_of(entry);
+static struct leaf find_leaf(const struct iommu_domain *domain, __u64 iova)
+{
+	struct leaf leaf = {.level = LEVELS};
+	_Atomic __u64 *table = domain->root;
+
+	for (;; leaf.level--) {
+		leaf.place = &table[level_index(iova, leaf.level)];
+		leaf.entry = atomic_load_explicit(leaf.place, memory_order_acquire);
+		if (leaf.level == 1 || !is_table(leaf.entry))
+			return leaf;
+		table = table_of(leaf.entry);
 	}
+}
+
+static int translate_leaf(struct leaf leaf, __u64 iova, __u64 permissions,
+			  struct iommu_translation *translation)
+{
+	__u64 entry = leaf.entry, offset;
+	unsigned int level = leaf.level;
+
 	translation->levels = LEVELS + 1 - level;
 	translation->permissions = entry & PERMISSIONS;
 	if (!translation->permissions)
@@ -304,4 +315,46 @@ int iommu_walk(const struct iommu_domain *domain, __u64 iova, __u64 permissions,
 	if (entry & WITHDRAWN)
 		return -ESTALE;
 	return permissions & ~entry ? -EACCES : 0;
+}
+
+int iommu_walk(const struct iommu_domain *domain, __u64 iova, __u64 permissions,
+	       struct iommu_translation *translation)
+{
+	*translation = (struct iommu_translation){0};
+	if (iova >> IOVA_BITS)
+		return -ENOENT;
+	return translate_leaf(find_leaf(domain, iova), iova, permissions, translation);
+}
+
+void iommu_use(const struct iommu_domain *domain, __u64 iova, struct iommu_translation *translation)
+{
+	struct leaf leaf;
+
+	*translation = (struct iommu_translation){0};
+	if (iova >> IOVA_BITS)
+		return;
+	leaf = find_leaf(domain, iova);
+	/* Read first: queues would take the line from each other. An entry that changes just now is marked by the next. */
+	if ((leaf.entry & PERMISSIONS) && !(leaf.entry & ACCESSED))
+		atomic_compare_exchange_strong(leaf.place, &leaf.entry, leaf.entry | ACCESSED);
+	(void)translate_leaf(leaf, iova, 0, translation);
+}
+
+void iommu_take_accessed(struct iommu_domain *domain, __u64 iova, __u32 pages, bool *used)
+{
+	__u64 at = iova, end = iova + ((__u64)pages << PAGE_BITS), next;
+
+	pthread_mutex_lock(&domain->update);
+	for (; at < end && !(at >> IOVA_BITS); at = next) {
+		struct leaf leaf = find_leaf(domain, at);
+		bool accessed = false;
+
+		next = (at & ~(level_bytes(leaf.level) - 1)) + level_bytes(leaf.level);
+		next = next < end ? next : end;
+		if (leaf.entry & ACCESSED)
+			accessed = atomic_fetch_and(leaf.place, ~ACCESSED) & ACCESSED;
+		for (__u64 page = at; accessed && page < next; page += PAGE_BYTES)
+			used[(page - iova) >> PAGE_BITS] = true;
+	}
+	pthread_mutex_unlock(&domain->update);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * I/O page tables in x86 second-level format (VT-d specification 9.8): 4 levels of 512 entries,
- * bit 0 read, bit 1 write, bit 7 page size at levels 2 and 3. One domain per (device, PASID).
+ * bit 0 read, bit 1 write, bit 7 page size at levels 2 and 3, bit 8 accessed. One domain per (device, PASID).
  * Walks are lock-free and may run beside updates; updates of one domain are serialised inside.
  *
  * A bit that the format leaves to software marks an entry as withdrawn: the host is taking the page
@@ -47,6 +47,16 @@ __u64 iommu_unmap(struct iommu_domain *domain, __u64 iova, __u64 length);
  * `permissions` of the translation is nonzero as long as it is not unmapped too), -EACCES (permission missing). */
 int iommu_walk(const struct iommu_domain *domain, __u64 iova, __u64 permissions,
 	       struct iommu_translation *translation);
+
+/* As iommu_walk() for a DMA of the device: sets the accessed bit of the entry that it goes by. */
+void iommu_use(const struct iommu_domain *domain, __u64 iova,
+	       struct iommu_translation *translation);
+/*
+ * Takes the accessed bits of `pages` 4 KiB pages from `iova` on: sets used[i] where there was one, and leaves the others.
+ * A 2 MiB entry has one for all of its pages, and loses it with the first of them. As if all translation caches were
+ * flushed afterwards: what they know is marked again by the next DMA.
+ */
+void iommu_take_accessed(struct iommu_domain *domain, __u64 iova, __u32 pages, bool *used);
 
 struct iommu_domain_stats {
 	__u64 huge, splits;	   /* 2 MiB entries written, and of them split into 4 KiB ones */

@@ -252,7 +252,7 @@ __u64 lookup_physical(struct lookup *lookup, __u64 iova)
 {
 	struct iommu_translation translation;
 
-	iommu_walk(lookup->domain, iova, 0, &translation);
+	iommu_use(lookup->domain, iova, &translation);
 	if (translation.permissions)
 		return translation.physical;
 	atomic_fetch_add(&lookup->order_violations, 1);

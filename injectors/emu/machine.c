@@ -185,7 +185,7 @@ int machine_wait(struct machine *machine, __u64 timeout_ns, const volatile sig_a
 
 /*
  * The order is the point: nothing is delayed any more, nothing asks for memory any more (reclaimer,
- * drivers), then devices that wait for a page give up, then nobody can raise a request, then the
+ * protector, drivers), then devices that wait for a page give up, then nobody can raise a request, then the
  * service runs dry, and the PA manager, which they all may need to get that far, goes last. Observers know the
  * machine until then: what the service does for faults that devices gave up is still theirs.
  */
@@ -197,6 +197,7 @@ void machine_stop(struct machine *machine)
 		return;
 	inject_stop(machine->injections);
 	reclaimer_stop(machine->reclaimer);
+	protector_halt(machine->protector);
 	kvstores_stop(machine->kvstores);
 	memory_limit_stop(machine->limit);
 	for (__u32 i = 0; i < machine->config.device_count; i++)
@@ -214,6 +215,7 @@ void machine_stop(struct machine *machine)
 	service_drain(machine->service);
 	emq_stop(machine->emq);
 	access_log_stop(machine->access_log);
+	protector_stop(machine->protector);
 	access_log_stats(machine->access_log, &stats);
 	registry_close(machine->registry, stats.produced);
 	machine->reclaimer = NULL;
@@ -324,10 +326,13 @@ void machine_totals(const struct machine *machine, struct machine_totals *totals
 	service_stats(machine->service, &totals->service);
 	emq_stats(machine->emq, &totals->emq);
 	memory_limit_stats(machine->limit, &totals->limit);
+	protector_stats(machine->protector, &totals->protector);
+	access_log_stats(machine->access_log, &totals->accesses);
 	totals->upgrades = atomic_load(&machine->upgrades);
 	for (__u32 i = 0; i < machine->config.device_count; i++)
 		machine_add_device(totals, &machine->devices[i]);
 	for (__u32 i = 0; i < machine->config.tenant_count; i++) {
+		totals->memory_bytes += machine->tenants[i].config.memory;
 		add_memory(&totals->memory, machine->tenants[i].memory);
 		machine_add_pins(totals, machine->tenants[i].pins);
 	}

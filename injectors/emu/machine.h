@@ -18,8 +18,12 @@
 #include "injectors/emu/ranks/ranks.h"
 #include "injectors/emu/kvstore.h"
 #include "injectors/emu/memory_limit.h"
+#include "injectors/emu/protector.h"
 #include "injectors/emu/traffic.h"
 #include "injectors/emu/workload.h"
+
+/* Which pages the reclaimer takes first. */
+enum reclaim_order { RECLAIM_RANDOM, RECLAIM_IDLE };
 
 #define MACHINE_TENANTS_MAX 1000
 #define MACHINE_DEVICES_MAX 4096
@@ -85,7 +89,14 @@ struct machine_config {
 	/* reclaimer: keeps `reclaim_percent` of each tenant's memory out, 0: off */
 	__u32 reclaim_percent;
 	enum evict_kind reclaim_kind;
+	enum reclaim_order reclaim_order;
 	__u64 reclaim_interval_ns;
+	__u64 reclaim_scan_ns; /* idle: between two looks at the accessed bits; 0: 100 ms */
+	/* As of struct access_log_config, whose defaults 0 stands for. */
+	__u32 access_log_buffers, access_log_records;
+	__u64 access_log_interval_ns;
+	bool access_log_punctual;
+	struct protector_options protector;
 	__u64 memory_limit; /* of all tenants together, bytes (memory_limit.h), 0: none; premap is off then */
 	char memory_group
 		[256]; /* directory of the memory cgroup that this process is in; "": none */
@@ -113,16 +124,17 @@ struct inject_table *machine_injections(struct machine *machine);
  * Eviction for injections, in the safe order (device, IOPT, frame) with every step probed.
  *   EVICT_NEXT    pages that the next I/Os of the device's driver will touch, before these are sent
  *   EVICT_RANDOM  uniformly over the pages of the device's driver
+ *   EVICT_IDLE    of those what was not used for longest (idle_pages.h); with reclaim_order RECLAIM_IDLE
  *   EVICT_RING    what the device's driver has posted at this instant, of the sides asked for
  *   EVICT_ALL     every page of the device's tenant that its devices can reach
  * Returns pages evicted and proven absent, or a negative errno. From several threads at once, for one device
  * too.
  */
-enum evict_choice { EVICT_NEXT, EVICT_RANDOM, EVICT_ALL, EVICT_RING };
+enum evict_choice { EVICT_NEXT, EVICT_RANDOM, EVICT_ALL, EVICT_RING, EVICT_IDLE };
 struct evict_order {
 	enum evict_choice choice;
 	enum evict_kind kind;
-	__u32 pages;	    /* next, random: how many */
+	__u32 pages;	    /* next, random, idle: how many */
 	unsigned int sides; /* ring: a RING_SIDE() for each */
 	__u64 seed; /* of what is chosen at random; 0: the machine's, unlike the time before */
 };
@@ -149,7 +161,10 @@ struct machine_totals {
 	struct memory_limit_stats limit;   /* of memory_limit */
 	__u64 pinned_most, pinned_skipped; /* at once at most; evictions that passed over one */
 	__u64 pins_refused;		   /* for a tenant's memlock */
-	__u64 huge, splits;		   /* 2 MiB entries that IOPTs got, and that were split */
+	struct protector_stats protector;
+	struct access_log_stats accesses;
+	__u64 memory_bytes;	      /* of all tenants */
+	__u64 huge, splits;	      /* 2 MiB entries that IOPTs got, and that were split */
 	double best_round_trip_ns;    /* mean of the tenant whose is shortest; 0: nobody faulted */
 	struct histogram lookup_time; /* ns, of one DMA in LOOKUP_TIMED (port.h) */
 	struct histogram

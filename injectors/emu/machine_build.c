@@ -328,9 +328,21 @@ static int build_iotlb(struct machine *machine)
 
 static int build_devices(struct machine *machine)
 {
-	struct access_log_config log = {.devices = machine->config.device_count};
-	int error = access_log_create(&machine->access_log, &log);
+	struct access_log_config log = {
+		.devices = machine->config.device_count,
+		.buffers = machine->config.access_log_buffers,
+		.buffer_records = machine->config.access_log_records,
+		.interval_ns = machine->config.access_log_interval_ns,
+		.punctual = machine->config.access_log_punctual,
+	};
+	int error = protector_create(&machine->protector, machine);
 
+	if (machine->protector) {
+		log.taken = protector_take;
+		log.argument = machine->protector;
+	}
+	if (!error)
+		error = access_log_create(&machine->access_log, &log);
 	if (!error)
 		error = emq_create(&machine->emq, machine->config.event_queue_entries);
 	if (!error)
@@ -392,6 +404,8 @@ int machine_build(struct machine *machine, const struct machine_config *config)
 		error = build_tenant(machine, i);
 	if (!error)
 		error = assign_devices(machine);
+	if (!error && machine->config.reclaim_order == RECLAIM_IDLE)
+		error = idle_pages_create(&machine->idle, machine);
 	if (!error)
 		error = build_service(machine);
 	if (!error)
@@ -412,6 +426,8 @@ static void dismantle_device(struct machine_device *device)
 
 void machine_dismantle(struct machine *machine)
 {
+	access_log_stop(machine->access_log);
+	protector_destroy(machine->protector);
 	service_destroy(machine->service);
 	emq_destroy(machine->emq);
 	for (__u32 i = 0; machine->devices && i < machine->config.device_count; i++)
@@ -426,6 +442,7 @@ void machine_dismantle(struct machine *machine)
 		free(machine->tenants[i].devices);
 		free((void *)machine->tenants[i].touched);
 	}
+	idle_pages_destroy(machine->idle);
 	memory_limit_destroy(machine->limit);
 	kvstores_destroy(machine->kvstores);
 	inject_table_destroy(machine->injections);

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "injectors/emu/access_log.h"
+#include "injectors/emu/idle_pages.h"
 #include "injectors/emu/machine.h"
 #include "injectors/emu/memory_limit.h"
 #include "injectors/emu/page_lock.h"
@@ -60,8 +61,10 @@ struct machine {
 	atomic_ullong upgrades;	   /* read-only pages made writable */
 	atomic_ullong next_choice; /* makes the random choices of one eviction unlike the next's */
 	struct reclaimer *reclaimer;
-	struct kvstores *kvstores;  /* NULL: there are none */
-	struct memory_limit *limit; /* NULL: there is none */
+	struct idle_pages *idle;     /* NULL: nothing goes by it */
+	struct protector *protector; /* NULL: there is none */
+	struct kvstores *kvstores;   /* NULL: there are none */
+	struct memory_limit *limit;  /* NULL: there is none */
 	bool started, begun, stopped;
 };
 

@@ -340,6 +340,15 @@ int guest_memory_unmap(struct guest_memory *memory, __u64 guest_address, __u64 b
 	return memory->ops->unmap(memory, guest_address, bytes);
 }
 
+int guest_memory_lock(struct guest_memory *memory, __u64 guest_address, bool lock)
+{
+	int error = range_check(memory, guest_address, PAGE_BYTES);
+
+	if (error || !memory->ops->lock)
+		return error;
+	return memory->ops->lock(memory, guest_address & ~(PAGE_BYTES - 1), lock);
+}
+
 void guest_memory_stats(const struct guest_memory *memory, struct guest_memory_stats *stats)
 {
 	*stats = (struct guest_memory_stats){

@@ -91,6 +91,12 @@ int guest_memory_look(struct guest_memory *memory, __u64 guest_address, __u32 pa
  * again when it is touched. -ENOTSUP with backend swap. */
 int guest_memory_unmap(struct guest_memory *memory, __u64 guest_address, __u64 bytes);
 
+/*
+ * Keeps the kernel itself from taking a present page (mlock), or no longer. With backend pager there is nothing to do: the
+ * devices' view locks what it shows. -ENOMEM with a sentence: RLIMIT_MEMLOCK, or too many mappings.
+ */
+int guest_memory_lock(struct guest_memory *memory, __u64 guest_address, bool lock);
+
 struct guest_memory_stats {
 	__u64 page_in_zero, page_in_file, page_in_swap, minor;
 	__u64 evicted_minor, evicted_major, evict_failed, dma_violations;

@@ -47,6 +47,7 @@ struct memory_ops {
 	int (*look)(struct guest_memory *memory, __u64 guest_address, __u32 pages,
 		    unsigned char *looks);
 	int (*unmap)(struct guest_memory *memory, __u64 guest_address, __u64 bytes); /* or NULL */
+	int (*lock)(struct guest_memory *memory, __u64 guest_address, bool lock);    /* or NULL */
 };
 
 /* Maps guest memory at a multiple of 2 MiB, as every VMM does; fork leaves it out, no huge pages. */

@@ -121,6 +121,16 @@ static int swap_look(struct guest_memory *memory, __u64 guest_address, __u32 pag
 	return error;
 }
 
+static int swap_lock(struct guest_memory *memory, __u64 page_address, bool lock)
+{
+	void *page = memory->cpu + page_address;
+
+	if (!(lock ? mlock(page, PAGE_BYTES) : munlock(page, PAGE_BYTES)))
+		return 0;
+	return failed(-errno, "cannot %s page 0x%llx: %s", lock ? "lock" : "unlock", page_address,
+		      strerror(errno));
+}
+
 const struct memory_ops swap_ops = {
 	.create = swap_create,
 	.destroy = swap_destroy,
@@ -131,4 +141,5 @@ const struct memory_ops swap_ops = {
 	.state = swap_state,
 	.held = swap_held,
 	.look = swap_look,
+	.lock = swap_lock,
 };

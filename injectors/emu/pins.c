@@ -107,6 +107,8 @@ static int pin_page(struct machine *machine, __u32 device, __u64 page, bool writ
 		error = -ENOSPC; /* machine_pin() makes a sentence of it */
 	else {
 		error = machine_grant(machine, device, page << PAGE_BITS, write);
+		if (!error && first)
+			error = guest_memory_lock(tenant->memory, page << PAGE_BITS, true);
 		if (error && first)
 			memory_limit_unpin(machine->limit);
 	}
@@ -125,6 +127,7 @@ static int unpin_page(struct machine *machine, const struct tenant *tenant, __u6
 	if (pinned && !--tenant->pins->counts[page]) {
 		atomic_fetch_sub(&tenant->pins->pinned, 1);
 		memory_limit_unpin(machine->limit);
+		(void)guest_memory_lock(tenant->memory, page << PAGE_BITS, false);
 	}
 	page_unlock(tenant->evictions, page);
 	return pinned ? 0

@@ -5,7 +5,7 @@
  *
  * With [machine] memory_limit what all tenants pin is limited (memory_limit.h), and -ENOMEM with both numbers beyond.
  *
- * An eviction and the reclaimer pass over a pinned page and count it. Both a pin and an eviction hold the
+ * An eviction and the reclaimer pass over a pinned page and count it, and it is locked (mlock). Both a pin and an eviction hold the
  * page's eviction lock from their first look to their last step: none comes in between the other's.
  *
  * A tenant may have a limit, its memlock. It is held against what was pinned by each machine_pin(), whole pages, as the kernel's

@@ -18,6 +18,8 @@
  *
  * Arguments of the invalidation probes: device, pasid, address, length, token, flags.
  * Arguments of inject_start/stop: device (or DEVICE_ALL), point (enum inject_point), id.
+ * Arguments of the protector's pin and unpin: device, pasid, address, length, reason (enum protect_reason),
+ * when the policy had it due, ns.
  *
  * Arguments of the NIC's probes frames_lost, frames_held and frames_recovered, as struct frames_probe:
  *	0 device, 1 queue
@@ -63,6 +65,11 @@ struct fault_probe {
 
 #define INJECT_PROBE(edge, device, point, id) \
 	STAP_PROBE3(faultline, inject_##edge, (__u64)(device), (__u64)(point), (__u64)(id))
+
+/* what: pin unpin */
+#define PIN_PROBE(what, device, pasid, address, length, reason, due)                    \
+	STAP_PROBE6(faultline, what, (__u64)(device), (__u64)(pasid), (__u64)(address), \
+		    (__u64)(length), (__u64)(reason), (__u64)(due))
 
 struct frames_probe {
 	__u64 device, queue, addresses, ports, sequence, frames, since, code;

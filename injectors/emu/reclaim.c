@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The host's memory pressure: a thread that keeps a share of each tenant's memory out. */
+/* The host's memory pressure: a thread that keeps a share of each tenant's memory out. With reclaim_order = idle it also
+ * looks at the accessed bits, by which it and evictions go. */
 #include "injectors/emu/machine_private.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "injectors/emu/thread.h"
 #include "lib/base/fail.h"
 
 #define RECLAIM_INTERVAL_NS (100 * NSEC_PER_MSEC)
-#define RECLAIM_BATCH	    256 /* pages of one tenant before the next has its turn */
+#define SCAN_INTERVAL_NS    (100 * NSEC_PER_MSEC)
+#define RECLAIM_BATCH	    IDLE_PAGES_MOST /* pages of one tenant before the next has its turn */
 
 struct reclaimer {
 	struct machine *machine;
@@ -18,6 +21,7 @@ struct reclaimer {
 	pthread_cond_t wake;
 	bool stop;
 	struct random random;
+	__u64 next_pass, next_scan;
 };
 
 /* Pages of a tenant that are not present, from what went and what came back. */
@@ -43,6 +47,36 @@ static bool reclaim_stopping(struct reclaimer *reclaimer)
 	return stop;
 }
 
+static __u64 reclaim_random(struct reclaimer *reclaimer, __u32 index, __u64 want)
+{
+	struct machine *machine = reclaimer->machine;
+	__u64 pages = machine->tenants[index].config.memory >> PAGE_BITS, evicted = 0;
+
+	for (unsigned int tries = 0; tries < 4 * RECLAIM_BATCH && evicted < want; tries++) {
+		__u64 address = choose(&reclaimer->random, pages) * PAGE_BYTES;
+
+		if (reclaim_stopping(reclaimer))
+			break;
+		if (!evict_page(machine, index, address, machine->config.reclaim_kind))
+			evicted++;
+	}
+	return evicted;
+}
+
+static __u64 reclaim_idle(struct reclaimer *reclaimer, __u32 index, __u64 want)
+{
+	struct machine *machine = reclaimer->machine;
+	__u64 pages = machine->tenants[index].config.memory >> PAGE_BITS, evicted = 0;
+	__u64 found[IDLE_PAGES_MOST];
+	__u32 count = idle_pages_find(machine->idle, index, 0, pages, (__u32)want, found);
+
+	for (__u32 i = 0; i < count && !reclaim_stopping(reclaimer); i++)
+		if (!evict_page(machine, index, found[i] << PAGE_BITS,
+				machine->config.reclaim_kind))
+			evicted++;
+	return evicted;
+}
+
 /* One batch of one tenant. True if there is more to evict. */
 static bool reclaim_tenant(struct reclaimer *reclaimer, __u32 index)
 {
@@ -50,43 +84,66 @@ static bool reclaim_tenant(struct reclaimer *reclaimer, __u32 index)
 	const struct tenant *tenant = &machine->tenants[index];
 	__u64 pages = tenant->config.memory >> PAGE_BITS;
 	__u64 target = pages * machine->config.reclaim_percent / 100;
-	__u64 out = pages_out(machine, tenant), evicted = 0;
+	__u64 out = pages_out(machine, tenant), want = target > out ? target - out : 0, evicted;
 
-	for (unsigned int tries = 0; tries < 4 * RECLAIM_BATCH; tries++) {
-		__u64 address = choose(&reclaimer->random, pages) * PAGE_BYTES;
-
-		if (out + evicted >= target || evicted == RECLAIM_BATCH ||
-		    reclaim_stopping(reclaimer))
-			break;
-		if (!evict_page(machine, index, address, machine->config.reclaim_kind))
-			evicted++;
-	}
+	want = want < RECLAIM_BATCH ? want : RECLAIM_BATCH;
+	if (!want)
+		return false;
+	evicted = machine->idle ? reclaim_idle(reclaimer, index, want)
+				: reclaim_random(reclaimer, index, want);
 	return out + evicted < target && evicted;
+}
+
+static void pressure_pass(struct reclaimer *reclaimer)
+{
+	const struct machine *machine = reclaimer->machine;
+	bool more;
+
+	do {
+		more = false;
+		for (__u32 i = 0; i < machine->config.tenant_count; i++)
+			more |= reclaim_tenant(reclaimer, i);
+	} while (more && !reclaim_stopping(reclaimer));
+}
+
+/* Whether it is time, and then when it is next. */
+static bool reclaim_is_due(__u64 *next, __u64 interval)
+{
+	__u64 now = monotonic_ns();
+
+	if (now < *next)
+		return false;
+	*next += interval;
+	if (*next < now)
+		*next = now + interval;
+	return true;
+}
+
+static void reclaim_sleep(struct reclaimer *reclaimer, __u64 until)
+{
+	pthread_mutex_lock(&reclaimer->lock);
+	while (!reclaimer->stop && monotonic_ns() < until)
+		monotonic_cond_wait_until(&reclaimer->wake, &reclaimer->lock, until);
+	pthread_mutex_unlock(&reclaimer->lock);
 }
 
 static void *reclaim_main(void *argument)
 {
 	struct reclaimer *reclaimer = argument;
 	struct machine *machine = reclaimer->machine;
-	__u64 interval = machine->config.reclaim_interval_ns;
-	__u64 next = monotonic_ns();
-	bool more;
+	__u64 pass_ns = machine->config.reclaim_interval_ns ?: RECLAIM_INTERVAL_NS;
+	__u64 scan_ns = machine->config.reclaim_scan_ns ?: SCAN_INTERVAL_NS;
 
-	if (!interval)
-		interval = RECLAIM_INTERVAL_NS;
+	reclaimer->next_pass = machine->config.reclaim_percent ? monotonic_ns() : UINT64_MAX;
+	reclaimer->next_scan = machine->idle ? monotonic_ns() : UINT64_MAX;
 	while (!reclaim_stopping(reclaimer)) {
-		do {
-			more = false;
-			for (__u32 i = 0; i < machine->config.tenant_count; i++)
-				more |= reclaim_tenant(reclaimer, i);
-		} while (more && !reclaim_stopping(reclaimer));
-		next += interval;
-		if (next < monotonic_ns())
-			next = monotonic_ns() + interval;
-		pthread_mutex_lock(&reclaimer->lock);
-		while (!reclaimer->stop && monotonic_ns() < next)
-			monotonic_cond_wait_until(&reclaimer->wake, &reclaimer->lock, next);
-		pthread_mutex_unlock(&reclaimer->lock);
+		if (reclaim_is_due(&reclaimer->next_scan, scan_ns))
+			idle_pages_scan(machine->idle);
+		if (reclaim_is_due(&reclaimer->next_pass, pass_ns))
+			pressure_pass(reclaimer);
+		reclaim_sleep(reclaimer, reclaimer->next_pass < reclaimer->next_scan
+						 ? reclaimer->next_pass
+						 : reclaimer->next_scan);
 	}
 	return NULL;
 }
@@ -104,7 +161,7 @@ int reclaimer_start(struct reclaimer **reclaimer, struct machine *machine)
 	int error;
 
 	*reclaimer = NULL;
-	if (!machine->config.reclaim_percent)
+	if (!machine->config.reclaim_percent && !machine->idle)
 		return 0;
 	new = calloc(1, sizeof(*new));
 	if (!new)

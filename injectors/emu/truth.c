@@ -206,7 +206,7 @@ static const char *who_name(unsigned int who)
 		[TRUTH_DEVICE] = "device",	 [TRUTH_IOMMU] = "iommu",
 		[TRUTH_SERVICE] = "service",	 [TRUTH_PAGER] = "pager",
 		[TRUTH_RECLAIMER] = "reclaimer", [TRUTH_INJECTOR] = "injector",
-		[TRUTH_GUEST] = "guest",
+		[TRUTH_GUEST] = "guest",	 [TRUTH_PROTECTOR] = "protector",
 	};
 
 	return who < sizeof(names) / sizeof(names[0]) ? names[who] : "unknown";
@@ -261,6 +261,9 @@ static const char *what_name(unsigned int what)
 		[TRUTH_RDMA_COUNTER] = "rdma_counter",
 		[TRUTH_RDMA_REGION] = "rdma_region",
 		[TRUTH_RDMA_ADVISED] = "rdma_advised",
+		[TRUTH_PIN] = "pin",
+		[TRUTH_UNPIN] = "unpin",
+		[TRUTH_PIN_REFUSED] = "pin_refused",
 	};
 
 	return what < sizeof(names) / sizeof(names[0]) ? names[what] : "unknown";

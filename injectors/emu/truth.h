@@ -24,6 +24,7 @@ enum truth_who {
 	TRUTH_RECLAIMER,
 	TRUTH_INJECTOR,
 	TRUTH_GUEST,
+	TRUTH_PROTECTOR,
 };
 
 enum truth_what {
@@ -87,6 +88,10 @@ enum truth_what {
 	TRUTH_RDMA_COUNTER, /* value: by how much it moved; code: enum rdma_counter */
 	TRUTH_RDMA_REGION, /* address, length; group: key; value: enum region_kind; code: odp_region_state */
 	TRUTH_RDMA_ADVISED, /* address, length; group: key; value: pages; code: errno */
+	/* protector: what its policy decided; value: when it was due; code: enum protect_reason */
+	TRUTH_PIN,
+	TRUTH_UNPIN,
+	TRUTH_PIN_REFUSED, /* the pin decided last for this page was not carried out; code: errno */
 };
 
 /* `fault` is a machine-wide id that never repeats: the test's key, which no probe carries. */

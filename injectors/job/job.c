@@ -89,6 +89,21 @@ static int fill_machine(struct job *job, const struct job_text *text)
 	return options_fill(job_options(), section ? section : &defaults, &job->machine);
 }
 
+/* A job without [protector] has none: policy 0, which is `none`. */
+static int fill_protector_options(struct job *job, const struct job_text *text)
+{
+	const struct job_section *section = job_text_section(text, "protector", NULL);
+	struct protector_options *protector = &job->machine.config.protector;
+	int err = section ? options_fill(job_options(), section, protector) : 0;
+
+	if (!err && protector->page_bytes > PROTECTOR_PAGE_MAX)
+		err = failed(
+			-EBADMSG,
+			"%s: [protector] page=%lluM: accepted: up to 2M, of a machine that runs",
+			section->where, protector->page_bytes >> 20);
+	return err;
+}
+
 /* A job without [tenant] has one, with everything by default. */
 static int fill_tenant(struct job *job)
 {
@@ -152,10 +167,16 @@ static int check_kvstore(const struct job_kvstore *store)
 	return 0;
 }
 
-static int check_injection(const struct job_injection *injection)
+static int check_injection(const struct job_injection *injection, const struct job_machine *machine)
 {
 	bool uniform = injection->distribution == INJECT_UNIFORM;
 
+	if (injection->kind == INJECTION_EVICT && injection->what == EVICT_IDLE &&
+	    machine->config.reclaim_order != RECLAIM_IDLE)
+		return failed(
+			-EBADMSG,
+			"%s: [inject %s] what=idle: accepted: with machine.reclaim_order=idle",
+			injection->where, injection->name);
 	if (injection->kind != INJECTION_DELAY)
 		return 0;
 	if (!injection->delay_ns && !uniform)
@@ -205,6 +226,10 @@ static int check_machine(const struct job_machine *machine)
 		return failed(-EBADMSG,
 			      "%s: [machine] iotlb_ways=%u: accepted: at most iotlb_entries=%u",
 			      machine->where, iotlb->ways, iotlb->entries);
+	if (machine->config.access_log_records == 1)
+		return failed(-EBADMSG,
+			      "%s: [machine] access_log_records=1: accepted: 0, or 2 and more",
+			      machine->where);
 	return 0;
 }
 
@@ -249,7 +274,7 @@ static int check_values(const struct job *job)
 	for (__u32 i = 0; !err && i < job->kvstore_count; i++)
 		err = check_kvstore(&job->kvstores[i]);
 	for (__u32 i = 0; !err && i < job->injection_count; i++)
-		err = check_injection(&job->injections[i]);
+		err = check_injection(&job->injections[i], &job->machine);
 	for (__u32 i = 0; !err && i < job->device_count; i++)
 		err = job_check_device(&job->devices[i]);
 	return err;
@@ -264,8 +289,10 @@ int job_check_values(const struct job_text *text)
 		const struct section_array *array = find_array(section->type);
 		void *fields;
 
-		if (!array && strcmp(section->type, "machine") != 0)
+		if (!array && strcmp(section->type, "machine") != 0 &&
+		    strcmp(section->type, "protector") != 0)
 			continue;
+		/* A [protector] is a part of the machine. */
 		fields = calloc(1, array ? array->size : sizeof(struct job_machine));
 		if (!fields)
 			return failed(-ENOMEM, "no memory for the job");
@@ -282,7 +309,7 @@ int job_build(struct job *job, const struct job_text *text)
 	*job = (struct job){.path = text->path};
 	err = check_headings(text);
 	if (!err)
-		err = fill_machine(job, text);
+		err = fill_machine(job, text) ?: fill_protector_options(job, text);
 	for (size_t i = 0; !err && i < text->section_count; i++) {
 		const struct section_array *array = find_array(text->sections[i].type);
 

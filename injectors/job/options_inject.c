@@ -25,11 +25,9 @@ static const struct option_choice distributions[] = {{"fixed", INJECT_FIXED},
 						     {"uniform", INJECT_UNIFORM},
 						     {"exponential", INJECT_EXPONENTIAL},
 						     {NULL, 0}};
-static const struct option_choice choices_of_pages[] = {{"next", EVICT_NEXT},
-							{"random", EVICT_RANDOM},
-							{"ring", EVICT_RING},
-							{"all", EVICT_ALL},
-							{NULL, 0}};
+static const struct option_choice choices_of_pages[] = {
+	{"next", EVICT_NEXT}, {"random", EVICT_RANDOM}, {"ring", EVICT_RING},
+	{"idle", EVICT_IDLE}, {"all", EVICT_ALL},	{NULL, 0}};
 static const struct option_choice sides[] = {
 	{"rx", RING_SIDE(RING_RX)}, {"tx", RING_SIDE(RING_TX)}, {"both", RING_SIDES}, {NULL, 0}};
 static const struct option_choice arrivals[] = {
@@ -77,6 +75,7 @@ static const struct option_row rows[] = {
 	{"inject", "what", OPTION_CHOICE, INJECT(what), .otherwise = "next",
 	 .choices = choices_of_pages,
 	 .meaning = "those that the next I/Os will touch, random ones of the device's buffers, "
+		    "of those what was idle for longest (idle; with machine.reclaim_order=idle), "
 		    "all that its rings hold at that instant, or all of the tenant",
 	 .needs = {{"action", "evict"}}},
 	{"inject", "side", OPTION_CHOICE, INJECT(sides), .otherwise = "rx", .choices = sides,
@@ -86,7 +85,7 @@ static const struct option_row rows[] = {
 	 .meaning = "the frame is kept (minor) or its content written out (major)",
 	 .needs = {{"action", "evict"}}},
 	{"inject", "pages", OPTION_COUNT, INJECT(pages), 1, 1e6, "1", .meaning = "pages each time",
-	 .needs = {{"action", "evict"}, {"what", "next,random"}}},
+	 .needs = {{"action", "evict"}, {"what", "next,random,idle"}}},
 	{"inject", "rate", OPTION_RATE, INJECT(rate), 0, 1e5, "1/s",
 	 .meaning = "events per second for each device; 0: none", .needs = {{"action", "evict"}}},
 	{"inject", "burst", OPTION_COUNT, INJECT(burst), 1, 1000, "1",

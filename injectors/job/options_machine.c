@@ -8,6 +8,11 @@
 static const struct option_choice schedulers[] = {
 	{"serial", SCHEDULER_SERIAL}, {"affined", SCHEDULER_AFFINED}, {NULL, 0}};
 
+/* Of the opposite. */
+static const struct option_choice wakes[] = {{"yes", false}, {"no", true}, {NULL, 0}};
+static const struct option_choice orders[] = {
+	{"random", RECLAIM_RANDOM}, {"idle", RECLAIM_IDLE}, {NULL, 0}};
+
 static const struct option_row rows[] = {
 	{"machine", "name", OPTION_TEXT, MACHINE(config.name), .otherwise = "machine",
 	 .meaning =
@@ -53,11 +58,35 @@ static const struct option_row rows[] = {
 	{"machine", "reclaim_interval", OPTION_TIME, MACHINE(config.reclaim_interval_ns), 1e6, HOUR,
 	 "100ms", .meaning = "time between two passes of the reclaimer",
 	 .needs = {{"reclaim_percent", NULL}}},
+	{"machine", "reclaim_order", OPTION_CHOICE, MACHINE(config.reclaim_order),
+	 .otherwise = "random", .choices = orders,
+	 .meaning = "which present pages it takes: any, or those first that no device has used for "
+		    "longest, by the accessed bits of the IOPTs"},
+	{"machine", "reclaim_scan", OPTION_TIME, MACHINE(config.reclaim_scan_ns), 1e6, HOUR,
+	 "100ms", .meaning = "time between two looks at the accessed bits",
+	 .needs = {{"reclaim_order", "idle"}}},
 	{"machine", "memory_limit", OPTION_BYTES, MACHINE(config.memory_limit), 0, MIB *GIB, "0",
 	 .meaning =
 		 "host memory that all tenants have together, at least 2M: what does not fit goes to "
 		 "the pager's file or to swap, the least used first, and pins beyond are refused; "
 		 "premap has no effect then. 0: no limit"},
+	{"machine", "access_log_buffers", OPTION_COUNT, MACHINE(config.access_log_buffers), 2, 64,
+	 "8",
+	 .meaning =
+		 "buffers of the access log that each device has posted; what finds none is lost "
+		 "to the log, and counted (accesses_lost)"},
+	{"machine", "access_log_records", OPTION_COUNT, MACHINE(config.access_log_records), 0,
+	 65536, "0",
+	 .meaning =
+		 "records of each buffer, from 2; one of an I/O of 17 ms and more is two. 0: 512 "
+		 "for up to 64 devices, 64 beyond"},
+	{"machine", "access_log_interval", OPTION_TIME, MACHINE(config.access_log_interval_ns), 1e5,
+	 HOUR, "5ms", .meaning = "time between two looks of the access log's owner at the buffers"},
+	{"machine", "access_log_wake", OPTION_CHOICE, MACHINE(config.access_log_punctual),
+	 .otherwise = "yes", .choices = wakes,
+	 .meaning =
+		 "a device that has reached its last buffer wakes the owner; no: it comes at its "
+		 "interval only, so that what the buffers cannot hold meanwhile is lost"},
 	{"machine", "tenants", OPTION_TEXT, MACHINE(tenants), .otherwise = "*",
 	 .meaning =
 		 "those that take part: a [tenant]'s name or a pattern such as vm*. The others are "

@@ -8,6 +8,7 @@
 
 #include "injectors/job/options_private.h"
 #include "injectors/job/result.h"
+#include "lib/job/protector_options.h"
 
 #define ROWS_MAX 256
 
@@ -25,6 +26,10 @@ char models_default[64], models_meaning[1024], models_of_disks[256], models_with
 
 static const struct option_section sections[] = {
 	{"machine", "The host: its fault service and reclaimer.", false},
+	{"protector",
+	 "Which pages stay pinned, so that their devices do not fault on them: a policy of docs/protect.md, "
+	 "told of what devices access.",
+	 false},
 	{"tenant", "A virtual machine: memory and CPUs.", true},
 	{"device", "A device in every tenant that its pattern names.", true},
 	{"workload", "I/O on every device that its pattern names.", true},
@@ -116,6 +121,7 @@ static void join(void)
 {
 	describe_models();
 	add_rows(machine_rows.rows, machine_rows.count);
+	add_rows(protector_rows, PROTECTOR_ROWS);
 	add_rows(tenant_rows.rows, tenant_rows.count);
 	add_rows(device_rows.rows, device_rows.count);
 	for (int i = 0; i < DEVICE_CLASSES; i++)

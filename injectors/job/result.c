@@ -89,6 +89,25 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 		{"pinned", NULL, NULL, COLUMN_COUNT, 8, true,
 		 "pages that devices kept at once at most, each tenant's by itself: of several "
 		 "the sum of peaks; evictions pass over them"},
+	[RESULT_PINNED_MEAN] =
+		{"pinned_mean", NULL, "percent", COLUMN_REAL, 11, true,
+		 "what the protector kept pinned, in percent of the memory of all tenants: its mean over "
+		 "the time from the first access to the end"},
+	[RESULT_PINNED_MAX] = {"pinned_max", NULL, "percent", COLUMN_REAL, 10, true,
+			       "and at most at once"},
+	[RESULT_PINS] = {"pins", NULL, NULL, COLUMN_COUNT, 9, true,
+			 "pages (of protector.page) that it pinned"},
+	[RESULT_UNPINS] = {"unpins", NULL, NULL, COLUMN_COUNT, 9, true,
+			   "and let go, those at the end of the run included"},
+	[RESULT_PIN_REFUSED] =
+		{"pin_refused", NULL, NULL, COLUMN_COUNT, 11, true,
+		 "pins that were not carried out: memlock or memory_limit had no room for them, or too "
+		 "many waited"},
+	[RESULT_ACCESSES] = {"accesses", NULL, NULL, COLUMN_COUNT, 9, true,
+			     "ranges of memory that I/Os touched, by the devices' account"},
+	[RESULT_ACCESSES_LOST] = {"accesses_lost", NULL, NULL, COLUMN_COUNT, 13, true,
+				  "of them those that the access log had no buffer for: neither "
+				  "recorders nor the protector know of them"},
 	[RESULT_LIMITED] = {"memory_limited", NULL, "bytes", COLUMN_COUNT, 14, true,
 			    "memory_limit: what all tenants have of the host together"},
 	[RESULT_IN_GROUP] =

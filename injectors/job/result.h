@@ -60,6 +60,13 @@ enum result_column {
 	RESULT_EVICT_MISSED,
 	RESULT_EVICT_PINNED,
 	RESULT_PINNED,
+	RESULT_PINNED_MEAN, /* by the protector, percent of all tenants' memory */
+	RESULT_PINNED_MAX,
+	RESULT_PINS,
+	RESULT_UNPINS,
+	RESULT_PIN_REFUSED,
+	RESULT_ACCESSES, /* records of the access log */
+	RESULT_ACCESSES_LOST,
 	RESULT_LIMITED,	 /* memory_limit: bytes */
 	RESULT_IN_GROUP, /* 1: by a memory cgroup, 0: by the machine's reclaimer alone */
 	RESULT_PRESENT,

@@ -65,6 +65,20 @@ static void fill_emq(struct result *result, const struct emq_stats *emq)
 	v[RESULT_EMQ_MAX] = (double)emq->round_trip.max;
 }
 
+static void fill_protector(struct result *result, const struct machine_totals *totals)
+{
+	const struct protector_stats *protector = &totals->protector;
+	double *v = result->values, percent = 100 / (double)totals->memory_bytes;
+
+	v[RESULT_PINNED_MEAN] = protector->pinned_mean * percent;
+	v[RESULT_PINNED_MAX] = (double)protector->pinned_most * percent;
+	v[RESULT_PINS] = (double)protector->pins;
+	v[RESULT_UNPINS] = (double)protector->unpins;
+	v[RESULT_PIN_REFUSED] = (double)protector->refused;
+	v[RESULT_ACCESSES] = (double)totals->accesses.produced;
+	v[RESULT_ACCESSES_LOST] = (double)totals->accesses.discarded;
+}
+
 static void name_failing(const struct result_input *input)
 {
 	char *text = input->notes->failing;
@@ -146,6 +160,7 @@ int result_fill(struct result *result, const struct result_input *input)
 	machine_totals(input->machine, totals);
 	fill_round_trip(result, &totals->round_trip, &totals->parts);
 	result_fill_limit(result, &totals->limit);
+	fill_protector(result, totals);
 	v[RESULT_FAULTS] = (double)totals->faults;
 	v[RESULT_GROUPS] = (double)totals->groups;
 	v[RESULT_MAJOR] = (double)(totals->memory.page_in_file + totals->memory.page_in_swap);

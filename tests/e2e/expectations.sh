@@ -204,6 +204,15 @@ broken npf-cold-ring "cold_is_cold pinned_never_faults dropping_takes_five_times
 	every_request_answered" 's/= faults(policy=pin)/= faults(policy=backup)/; s/-x 10000/-x 5000/' \
 	--set sweep.baseline=net.rx_policy=pin --set cold.what=random --set sweep.again="machine.seed: 1"
 broken npf-cold-ring nothing_broken "+$refused" --set sweep.baseline=net.rx_policy=pin --set sweep.again="machine.seed: 1"
+broken protect-live "what_comes_back_stays the_newest_are_not_taken_anyhow it_pins nothing_broken" "+$refused" \
+	--set protector.promote_after=10s
+broken protect-live under_the_cap --set protector.inactive=0.2 --set protector.promote_after=100ms
+broken protect-live all_is_let_go 's/unpins == pins/unpins < pins/'
+broken protect-loss "all_is_heard most_is_lost loss_costs_faults" \
+	's/(records=64)/(records=4)/; /most_is_lost/s/records=4/records=64/g'
+broken protect-loss never_more_than_without --set rounds.sizes=8K
+broken protect-loss under_the_cap --set protector.inactive=0.2 --set protector.promote_after=100ms
+broken protect-loss "all_is_let_go nothing_broken" 's/unpins == pins/unpins < pins/; s/errors == 0/errors > 0/'
 # What is said of stores on demand is read from those that pin.
 broken npf-overcommit "all_start working_sets_not_registrations more_than_fits_comes_back" \
 	's/memory=demand/memory=pin/g' --set sweep.limit="machine.memory_limit: 16M, 32M" --set sweep.memory="kv.memory: pin"

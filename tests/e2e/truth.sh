@@ -217,12 +217,15 @@ equal "not waiting: log and probe of each stage are close in some fault" \
 	"$(grep -A 9 '^not ok - log and probe' verdict | grep -c 'ns apart in one of')" 8
 
 probes=$(readelf -n "$INJECT" | awk '/Provider: faultline/ {getline; print $2}' | sort -u)
-# This job's devices have no frames and no queue pairs: those of a NIC are suite nic's, the latter suite rdma's.
+# This job's devices have no frames and no queue pairs: those of a NIC are suite nic's, the latter suite rdma's, and it
+# has no protector: that is suite protector's.
 of_frames='^(frames_.*|head_advanced|ring_state)$'
 of_pairs='^(fault_suppressed|packets_.*|qp_.*|rdma_.*|rnr_.*)$'
+of_pins='^(un)?pin$'
 [ "$(grep -cE "$of_frames" <<<"$probes")" -eq 5 ] || not_ok "the probes of frames" "$probes"
 [ "$(grep -cE "$of_pairs" <<<"$probes")" -eq 13 ] || not_ok "the probes of queue pairs" "$probes"
-probes=$(grep -vE "$of_frames|$of_pairs" <<<"$probes")
+[ "$(grep -cE "$of_pins" <<<"$probes")" -eq 2 ] || not_ok "the probes of the protector" "$probes"
+probes=$(grep -vE "$of_frames|$of_pairs|$of_pins" <<<"$probes")
 [ "$(wc -w <<<"$probes")" -ge 15 ] || not_ok "all probes found" "$probes"
 for probe in $probes; do
 	python3 "$root/tests/reference/delete_probe.py" "$INJECT" "$probe" "$scratch/mutant"

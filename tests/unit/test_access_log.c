@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "bpf/event.h"
@@ -247,6 +248,44 @@ static void devices_are_merged_by_time(void **state)
 	access_log_destroy(log);
 }
 
+static void count_taken(void *argument, const struct access_record *record)
+{
+	__u64 *next = argument;
+
+	assert_int_equal(record->address, *next * 61);
+	__atomic_store_n(next, *next + 1, __ATOMIC_RELAXED);
+}
+
+/* With an owner that nobody wakes what the buffers hold is all that there is; it hears of that, and in order. */
+static void a_punctual_owner_lets_the_rest_be_lost(void **state)
+{
+	__u64 next = 0;
+	struct access_log_config config = {.devices = 1,
+					   .buffers = 2,
+					   .buffer_records = 11,
+					   .interval_ns = 3600 * NSEC_PER_SEC,
+					   .punctual = true,
+					   .taken = count_taken,
+					   .argument = &next};
+	struct access_log_stats stats;
+	struct access_log *log;
+
+	assert_int_equal(access_log_create(&log, &config), 0);
+	wait_until_the_owner_sleeps();
+	for (__u64 n = 0; n < 101; n++)
+		fill(log, 0, n);
+	/* One that comes all the same has time to. */
+	nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+	for (__u64 n = 101; n < 202; n++)
+		fill(log, 0, n);
+	access_log_stop(log);
+	access_log_stats(log, &stats);
+	assert_int_equal(stats.produced, 202);
+	assert_int_equal(stats.discarded, 202 - 22);
+	assert_int_equal(next, 22);
+	access_log_destroy(log);
+}
+
 /* Seconds between two I/Os do not fit into a compact record: a new buffer begins. */
 static void long_silences_keep_exact_times(void **state)
 {
@@ -357,6 +396,7 @@ int main(void)
 		cmocka_unit_test(a_patient_producer_loses_nothing),
 		cmocka_unit_test(every_loss_is_counted),
 		cmocka_unit_test(devices_are_merged_by_time),
+		cmocka_unit_test(a_punctual_owner_lets_the_rest_be_lost),
 		cmocka_unit_test(long_silences_keep_exact_times),
 		cmocka_unit_test(long_latencies_are_whole),
 		cmocka_unit_test(parts_of_an_io_are_told_apart),

@@ -204,6 +204,74 @@ static void walks_beside_updates_see_old_or_new(void **state)
 	assert_int_equal(walker.wrong, 0);
 }
 
+static unsigned int taken(struct iommu_domain *domain, __u64 iova, __u32 pages, bool *used)
+{
+	unsigned int count = 0;
+
+	memset(used, 0, pages * sizeof(*used));
+	iommu_take_accessed(domain, iova, pages, used);
+	for (__u32 i = 0; i < pages; i++)
+		count += used[i];
+	return count;
+}
+
+static void only_uses_set_accessed_bits(void **state)
+{
+	struct iommu_domain *domain = *state;
+	struct iommu_translation found;
+	bool used[1024];
+
+	assert_int_equal(iommu_map(domain, 0x7000, 0x40000000, 3 * PAGE_BYTES, BOTH, false), 0);
+	assert_int_equal(iommu_walk(domain, 0x8123, BOTH, &found), 0);
+	assert_int_equal(taken(domain, 0, 16, used), 0);
+	iommu_use(domain, 0x8123, &found);
+	assert_int_equal(found.physical, 0x40001123);
+	assert_int_equal(found.permissions, BOTH);
+	/* What is mapped to nothing has none. */
+	iommu_use(domain, 0xa000, &found);
+	iommu_use(domain, 1ull << 48, &found);
+	assert_int_equal(found.permissions, 0);
+	/* It changes nothing about what is granted. */
+	assert_int_equal(iommu_walk(domain, 0x8123, BOTH, &found), 0);
+	assert_int_equal(taken(domain, 0x9000, 3, used), 0);
+	assert_int_equal(taken(domain, 0, 16, used), 1);
+	assert_true(used[8]);
+	assert_int_equal(taken(domain, 0, 16, used), 0);
+	/* A bit that is set already at another page's entry stays with that. */
+	iommu_use(domain, 0x8000, &found);
+	iommu_use(domain, 0x8fff, &found);
+	iommu_use(domain, 0x7000, &found);
+	assert_int_equal(taken(domain, 0x8000, 1, used), 1);
+	assert_int_equal(taken(domain, 0x7000, 3, used), 1);
+	/* Nor does it outlast the mapping, or hide that it is being taken back. */
+	iommu_use(domain, 0x8000, &found);
+	iommu_withdraw(domain, 0x8000, PAGE_BYTES);
+	assert_int_equal(iommu_walk(domain, 0x8000, 0, &found), -ESTALE);
+	assert_int_equal(iommu_unmap(domain, 0x8000, PAGE_BYTES), PAGE_BYTES);
+	assert_int_equal(iommu_walk(domain, 0x8000, 0, &found), -ESTALE);
+	assert_int_equal(taken(domain, 0, 16, used), 0);
+}
+
+static void a_huge_entry_has_one_accessed_bit(void **state)
+{
+	struct iommu_domain *domain = *state;
+	struct iommu_translation found;
+	bool used[1024];
+
+	assert_int_equal(iommu_map(domain, HUGE_IOVA, HUGE_FRAME, HUGE_BYTES, BOTH, true), 0);
+	iommu_use(domain, HUGE_IOVA + 5 * PAGE_BYTES, &found);
+	assert_int_equal(found.physical, HUGE_FRAME + 5 * PAGE_BYTES);
+	assert_int_equal(taken(domain, HUGE_IOVA - 256 * PAGE_BYTES, 1024, used), 512);
+	assert_true(!used[255] && used[256] && used[767] && !used[768]);
+	/* Split, each part has what the whole had. */
+	iommu_use(domain, HUGE_IOVA, &found);
+	assert_int_equal(iommu_unmap(domain, HUGE_IOVA + PAGE_BYTES, PAGE_BYTES), PAGE_BYTES);
+	assert_int_equal(taken(domain, HUGE_IOVA, 512, used), 511);
+	assert_false(used[1]);
+	iommu_use(domain, HUGE_IOVA + 7 * PAGE_BYTES, &found);
+	assert_int_equal(taken(domain, HUGE_IOVA, 512, used), 1);
+}
+
 #define WITH_DOMAIN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -217,6 +285,8 @@ int main(void)
 		WITH_DOMAIN(a_withdrawn_huge_page_stays_withdrawn_in_pieces),
 		WITH_DOMAIN(wrong_ranges_are_refused),
 		WITH_DOMAIN(walks_beside_updates_see_old_or_new),
+		WITH_DOMAIN(only_uses_set_accessed_bits),
+		WITH_DOMAIN(a_huge_entry_has_one_accessed_bit),
 	};
 
 	return cmocka_run_group_tests_name("iommu", tests, NULL, NULL);

@@ -78,7 +78,7 @@ static void a_recording_has_room_for_every_kind_asked_for(void **state)
 {
 	static const char *const groups[] = {"fault", "invalidate", "io",     "iommu", "dma",
 					     "vfio",  "sched",	    "inject", "mm",    "rdma",
-					     "nic",   "tcp",	    "qp"};
+					     "nic",   "tcp",	    "qp",     "pin"};
 	struct host_info host;
 	struct kind_set asked;
 	size_t words = 1;

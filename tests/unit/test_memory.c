@@ -476,6 +476,12 @@ static void swap_works_or_says_why_not(void **state)
 		assert_true(major);
 		assert_true(first_word(memory, PAGE(i)) == before);
 	}
+	/* The kernel keeps what is locked, whoever asks. */
+	assert_int_equal(guest_memory_lock(memory, PAGE(5), true), 0);
+	assert_int_equal(guest_memory_evict(memory, PAGE(5), EVICT_MAJOR), -EINVAL);
+	assert_true(guest_memory_present(memory, PAGE(5)));
+	assert_int_equal(guest_memory_lock(memory, PAGE(5), false), 0);
+	assert_int_equal(guest_memory_evict(memory, PAGE(5), EVICT_MAJOR), 0);
 	guest_memory_destroy(memory);
 }
 

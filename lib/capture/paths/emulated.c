@@ -143,6 +143,10 @@ static const struct probe_row rows[] = {
 	{PROBE_QP_ADVISED, "rdma_advised", &emu_object, EVENT_ODP_PREFETCH,
 	 METHODS(USDT(rdma_advised)), .optional = true,
 	 .without = "what emulated RDMA devices brought in by advice is not known"},
+	{PROBE_PAGE_PIN, "pin", &emu_object, EVENT_PAGE_PIN, METHODS(USDT(pin)), .optional = true,
+	 .without = "which pages protectors pinned is not known, nor why"},
+	{PROBE_PAGE_UNPIN, "unpin", &emu_object, EVENT_PAGE_UNPIN, METHODS(USDT(unpin)),
+	 .optional = true, .without = "which pages protectors let go is not known, nor when"},
 };
 
 /* Files that only root, or who owns this very program, can have made. */

@@ -166,8 +166,8 @@ int verb_export(int argc, char **argv)
 	memcpy(verb.inputs, verb.recordings, sizeof(verb.recordings));
 	verb.inputs[verb.count] = verb.objectives;
 	for (size_t f = 0; f < FORMATS && code != EXIT_FAIL; f++) {
-		const struct export_job job = {verb.targets[f], verb.inputs, &verb.slos,
-					       verb.force};
+		const struct export_job job = {verb.targets[f], verb.inputs,
+					       verb.objectives ? &verb.slos : NULL, verb.force};
 
 		if (!job.target)
 			continue;

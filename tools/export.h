@@ -16,7 +16,7 @@ struct export_part {
 struct export_job {
 	const char *target;	    /* what the format's option was given */
 	const char *const *inputs;  /* what is read, so never replaced; NULL at the end */
-	const struct slo_set *slos; /* objectives to judge; without any, empty */
+	const struct slo_set *slos; /* objectives to judge; NULL: none */
 	bool force;		    /* replace what is there */
 };
 

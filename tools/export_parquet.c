@@ -65,12 +65,13 @@ static void place_of(const struct export_part *part, char place[PLACE_TEXT])
 
 #define PARQUET_TABLES (ANALYSIS_TABLES + 1)
 
-static void parquet_tables(const char *tables[PARQUET_TABLES])
+static void parquet_tables(const struct export_job *job, const char *tables[PARQUET_TABLES])
 {
 	size_t count = 0;
 
 	analysis_tables(NULL, tables);
-	analysis_tables(&slo_analyzer, tables);
+	if (job->slos)
+		analysis_tables(&slo_analyzer, tables);
 	while (tables[count])
 		count++;
 	tables[count] = "facts";
@@ -90,7 +91,7 @@ static int open_tables(struct writer **writer, const struct export_job *job,
 	int err;
 
 	place_of(part, place);
-	parquet_tables(tables);
+	parquet_tables(job, tables);
 	err = writer_open(writer, &config);
 	if (err)
 		return err;
@@ -136,11 +137,14 @@ static int export_begin(struct offline *o)
 
 static int export_tables(struct offline *o)
 {
+	const struct parquet_export *export = (const struct parquet_export *)o;
 	static const struct table_wish everything;
 
 	offline_write_facts(o);
 	analysis_write(o->analysis, NULL, o->writer, &everything);
-	return analysis_write(o->analysis, &slo_analyzer, o->writer, &everything);
+	if (export->job->slos)
+		analysis_write(o->analysis, &slo_analyzer, o->writer, &everything);
+	return writer_error(o->writer);
 }
 
 static int write_parquet(const struct export_job *job, const struct export_part *part)

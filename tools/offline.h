@@ -34,11 +34,11 @@ int offline_check(void *offline);
 
 /* What is a verb's own. */
 struct offline_verb {
-	const struct analyzer *analyzer;      /* whose tables it may write; NULL: all of a report */
-	int (*open)(struct offline *offline); /* makes the writer; NULL: one by the options */
+	const struct analyzer *analyzer; /* whose tables it may write; NULL: all of a report */
 	int (*begin)(struct offline
 			     *offline); /* all is open, nothing read: subscribe now; may be NULL */
 	int (*write)(struct offline *offline); /* all is read */
+	int (*open)(struct offline *offline);  /* makes the writer; NULL: one by the options */
 	bool damage_is_loss; /* damage that was read past ends with EXIT_LOSS, not EXIT_INPUT */
 };
 

@@ -4,8 +4,9 @@
 
     parquet_read.py FILE.parquet TABLE.csv    the file has what the CSV has, cell by cell
     parquet_read.py DIRECTORY CSV-DIRECTORY   likewise each file below a directory that `export` wrote: TABLE/.../*.parquet
+    parquet_read.py FILE.parquet              prints row groups, facts, columns with what they are, and cells
 
-Prints what differs, then how many tables, rows and cells were compared. Holds every page to its checksum and its
+Prints what differs, then how many tables, row groups, rows and cells were compared. Holds every page to its checksum and its
 sizes, every chunk to its statistics. As a module: read(path). Needs python3-zstandard. Takes what faultline writes:
 flat optional columns, plain and dictionary encodings, pages of version 1 in zstd.
 """
@@ -240,16 +241,16 @@ def read_csv(path):
 
 
 def compare(path, table):
-    """(what differs, rows, cells)."""
+    """(what differs, row groups, rows, cells)."""
     try:
         file = File(path)
     except (ValueError, KeyError, IndexError, struct.error, zstandard.ZstdError) as error:
-        return [f"{path}: {error!r}"], 0, 0
+        return [f"{path}: {error!r}"], 0, 0, 0
     header, rows = read_csv(table)
     if list(file.columns) != header:
-        return [f"{path}: its columns are {list(file.columns)}, not {header}"], 0, 0
+        return [f"{path}: its columns are {list(file.columns)}, not {header}"], 0, 0, 0
     if file.rows != len(rows):
-        return [f"{path}: it has {file.rows} rows of {len(rows)}"], 0, 0
+        return [f"{path}: it has {file.rows} rows of {len(rows)}"], 0, 0, 0
     wrong = []
     for place, (name, cells) in enumerate(file.columns.items()):
         of = file.kinds[name]
@@ -259,7 +260,7 @@ def compare(path, table):
                 break
         if any(of == "real" and cell is not None and math.isnan(cell) for cell in cells):
             wrong.append(f"{path}: {name} has NaN")
-    return wrong, len(rows), len(rows) * len(header)
+    return wrong, file.groups, len(rows), len(rows) * len(header)
 
 
 def pairs(place, tables):
@@ -270,16 +271,26 @@ def pairs(place, tables):
     return [(path, os.path.join(tables, name + ".csv")) for path, name in named if name != "facts"]
 
 
+def show(file):
+    print(f"{file.groups} groups, {file.rows} rows")
+    for name, value in file.facts.items():
+        print(f"{name}: {value}")
+    for name, cells in file.columns.items():
+        print(f"{name} ({file.kinds[name]}): {', '.join(map(str, cells))}")
+
+
 def main():
-    wrong, rows, cells, found = [], 0, 0, pairs(*sys.argv[1:])
+    if len(sys.argv) == 2:
+        return show(File(sys.argv[1]))
+    wrong, sums, found = [], [0, 0, 0], pairs(*sys.argv[1:])
     for path, table in found:
-        more, table_rows, table_cells = compare(path, table)
+        more, *counts = compare(path, table)
         wrong += more
-        rows, cells = rows + table_rows, cells + table_cells
+        sums = [a + b for a, b in zip(sums, counts)]
     if os.path.isdir(sys.argv[2]):
         missing = {name[:-4] for name in os.listdir(sys.argv[2])} - {os.path.basename(table)[:-4] for _, table in found}
         wrong += [f"{name}: no such table in {sys.argv[1]}" for name in sorted(missing)]
-    print("\n".join([*wrong, f"{len(found)} tables, {rows} rows, {cells} cells"]))
+    print("\n".join([*wrong, "{} tables, {} row groups, {} rows, {} cells".format(len(found), *sums)]))
     return 1 if wrong or not found else 0
 
 

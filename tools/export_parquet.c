@@ -7,20 +7,30 @@
 #include <xxhash.h>
 
 #include "lib/analyze/fault_table.h"
+#include "lib/base/printable.h"
 #include "tools/export.h"
 
 /* As Hive names the partition of what has no value. */
 #define NO_VALUE "__HIVE_DEFAULT_PARTITION__"
 
-/* What escapes each byte of a host's name by three, beside a date and a recording's name. */
-#define PLACE_TEXT (3 * NAME_TEXT + 128)
+/* A host's name, a part of a path; beside a date and a recording's name. */
+#define HOST_PLACE 240
+#define PLACE_TEXT (HOST_PLACE + 128)
 
-/* As a part of a path that its readers decode as that of a URL. */
-static size_t escape_value(const char *text, char *out)
+/*
+ * As a part of a path that its readers decode as that of a URL. What is no UTF-8 is printable() before, and cut
+ * where that is long: one such name would keep some from reading all the others'.
+ */
+static void escape_value(const char *value, char out[HOST_PLACE])
 {
-	char *at = out;
+	char shown[PRINTABLE_MOST * NAME_TEXT], *at = out;
+	const char *text = value;
 
-	for (; *text; text++) {
+	while (*text && utf8_character(text, &(__u32){0}))
+		text += utf8_character(text, &(__u32){0});
+	if (*text)
+		value = printable(value, shown, sizeof(shown));
+	for (text = value; *text && at < out + HOST_PLACE - 3; text++) {
 		unsigned char c = (unsigned char)*text;
 
 		if (c < 0x80 && (isalnum(c) || strchr("._-", c)))
@@ -29,7 +39,6 @@ static size_t escape_value(const char *text, char *out)
 			at += sprintf(at, "%%%02X", c);
 	}
 	*at = '\0';
-	return (size_t)(at - out);
 }
 
 /* The same for the same recording, whatever its file is called; another for any other. */
@@ -50,7 +59,7 @@ static void place_of(const struct export_part *part, char place[PLACE_TEXT])
 	const struct trace_summary *summary = part->summary;
 	__u64 first = part->host->start_ns ? part->host->start_ns : summary->first_ns;
 	__u64 started = wall_clock_at(&summary->clock, first);
-	char host[3 * NAME_TEXT + 1] = NO_VALUE, time[UNITS_TEXT];
+	char host[HOST_PLACE] = NO_VALUE, time[UNITS_TEXT];
 	int date = 0;
 
 	if (part->host->hostname[0])

@@ -10,8 +10,9 @@
 #include "lib/base/printable.h"
 #include "tools/export.h"
 
-/* As Hive names the partition of what has no value. */
-#define NO_VALUE "__HIVE_DEFAULT_PARTITION__"
+/* As Hive names the partition of what has no value. Of dates it would make texts, of all of them. */
+#define NO_HOST "__HIVE_DEFAULT_PARTITION__"
+#define NO_DATE "1970-01-01"
 
 /* A host's name, a part of a path; beside a date and a recording's name. */
 #define HOST_PLACE 240
@@ -59,17 +60,14 @@ static void place_of(const struct export_part *part, char place[PLACE_TEXT])
 	const struct trace_summary *summary = part->summary;
 	__u64 first = part->host->start_ns ? part->host->start_ns : summary->first_ns;
 	__u64 started = wall_clock_at(&summary->clock, first);
-	char host[HOST_PLACE] = NO_VALUE, time[UNITS_TEXT];
-	int date = 0;
+	char host[HOST_PLACE] = NO_HOST, time[UNITS_TEXT] = NO_DATE;
 
 	if (part->host->hostname[0])
 		escape_value(part->host->hostname, host);
-	if (started) {
+	if (started)
 		units_format_time(started, time);
-		date = (int)strcspn(time, "T");
-	}
-	snprintf(place, PLACE_TEXT, "host=%s/date=%.*s/%016llx", host,
-		 date ? date : (int)strlen(NO_VALUE), date ? time : NO_VALUE, recording_id(part));
+	snprintf(place, PLACE_TEXT, "host=%s/date=%.*s/%016llx", host, (int)strcspn(time, "T"),
+		 time, recording_id(part));
 }
 
 #define PARQUET_TABLES (ANALYSIS_TABLES + 1)

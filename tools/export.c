@@ -65,7 +65,7 @@ static int export_check(void *input)
 	return 0;
 }
 
-static int check_target(const char *text, void *field)
+static int check_export_target(const char *text, void *field)
 {
 	(void)field;
 	return destination_check(text, false);
@@ -76,7 +76,13 @@ static int check_target(const char *text, void *field)
 static const struct cli_option export_options[] = {
 	{.help = "Formats:", .group = 1},
 #define EXPORT_FORMAT(name, value, help) \
-	{#name, 0, value, help, CLI_TEXT, EXPORT(targets[FORMAT_##name]), .parse = check_target},
+	{#name,                          \
+	 0,                              \
+	 value,                          \
+	 help,                           \
+	 CLI_TEXT,                       \
+	 EXPORT(targets[FORMAT_##name]), \
+	 .parse = check_export_target},
 #include "tools/export_formats.def"
 	{.help = "Output:", .group = 2},
 	{"force", 0, NULL, "Replace existing output files", CLI_FLAG, EXPORT(force)},

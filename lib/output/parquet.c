@@ -125,7 +125,7 @@ static int enter_folder(int above, const char *name, const char *path)
 }
 
 /* Its folders, one by one, and the file in the last of them. */
-static int create_file(struct writer *writer)
+static int create_parquet(struct writer *writer)
 {
 	struct parquet *parquet = writer->state;
 	char name[PATH_MAX], *at = name, *slash;
@@ -168,7 +168,7 @@ static int end_file(struct writer *writer, bool complete)
 	return err;
 }
 
-static enum parquet_kind kind_of(const struct writer *writer, const struct column *column)
+static enum parquet_kind parquet_kind_of(const struct writer *writer, const struct column *column)
 {
 	switch (column->type) {
 	case COLUMN_TEXT:
@@ -198,7 +198,7 @@ static int make_columns(struct writer *writer)
 
 		parquet_column_reset(c);
 		c->not_utf8 = false;
-		c->kind = kind_of(writer, column);
+		c->kind = parquet_kind_of(writer, column);
 		writer_field(writer, column, c->name, sizeof(c->name));
 	}
 	return 0;
@@ -207,7 +207,7 @@ static int make_columns(struct writer *writer)
 static int parquet_begin(struct writer *writer)
 {
 	struct parquet *parquet = writer->state;
-	int err = create_file(writer);
+	int err = create_parquet(writer);
 
 	if (!err)
 		err = make_columns(writer);

@@ -78,7 +78,7 @@ static int grow_slots(struct parquet_column *column)
 	return 0;
 }
 
-static int add_entry(struct parquet_column *column, __u32 *slot, const char *text, __u32 size)
+static int add_text(struct parquet_column *column, __u32 *slot, const char *text, __u32 size)
 {
 	if (!array_grow(&column->entries, &column->entry_room, column->entry_count + 1,
 			sizeof(*column->entries), ARRAY_PLAIN))
@@ -107,7 +107,7 @@ int parquet_column_text(struct parquet_column *column, const char *text)
 		return -ENOMEM;
 	slot = text_slot(column, text, (__u32)length);
 	if (!*slot)
-		err = add_entry(column, slot, text, (__u32)length);
+		err = add_text(column, slot, text, (__u32)length);
 	column->indexes[column->count++] = *slot - 1;
 	column->plain_bytes += LENGTH + length;
 	return err ?: parquet_column_row(column, true);

@@ -11,8 +11,8 @@
 #include "lib/output/table.h"
 #include "lib/output/thrift.h"
 
-#define PARQUET_GROUP_ROWS  65536u	/* of a row group at most */
-#define PARQUET_GROUP_BYTES (16u << 20) /* of the different texts of one, about */
+#define PARQUET_GROUP_ROWS  65536u	 /* of a row group at most */
+#define PARQUET_GROUP_BYTES (16ul << 20) /* of the different texts of one, about */
 
 /* How the values of a column are meant (docs/export.md). */
 enum parquet_kind {

@@ -9,8 +9,8 @@
 #include "lib/output/parquet_column.h"
 
 #define ZSTD_LEVEL 3
-#define SLOTS	   (2 * PARQUET_GROUP_ROWS)
-#define SAMPLE	   4096 /* numbers of which most differ get no dictionary */
+#define SLOTS	   (2ul * PARQUET_GROUP_ROWS)
+#define SAMPLE	   4096ul /* numbers of which most differ get no dictionary */
 
 enum page_type { PAGE_DATA = 0, PAGE_DICTIONARY = 2 };
 enum page_encoding { ENCODING_PLAIN = 0, ENCODING_RLE = 3, ENCODING_RLE_DICTIONARY = 8 };

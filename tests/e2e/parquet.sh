@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What `export --parquet` writes is what --csv writes, for an independent reader, for ClickHouse's engine and for
+# What `export --parquet` writes is what `--csv` writes, for an independent reader, for ClickHouse's engine and for
 # DuckDB; names of strangers, damage, what is in the way and kills; questions of dashboards/clickhouse.
 . "$(dirname "$0")/lib.sh"
 reference=$root/tests/reference

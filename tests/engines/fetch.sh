@@ -9,6 +9,8 @@
 # Exits with 75 when they cannot be fetched; the last line that begins with "engines: " says why.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# npm has certificates of its own; a host may trust more.
+[ -e /etc/ssl/certs/ca-certificates.crt ] && export NODE_EXTRA_CA_CERTS=${NODE_EXTRA_CA_CERTS:-/etc/ssl/certs/ca-certificates.crt}
 cache=${FAULTLINE_ENGINES_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/faultline/engines}
 
 path() {

@@ -55,7 +55,7 @@ static __u64 recording_id(const struct export_part *part)
 	return XXH3_64bits(text, (size_t)length);
 }
 
-static void partition_of(const struct export_part *part, char place[PLACE_TEXT])
+static void export_place(const struct export_part *part, char place[PLACE_TEXT])
 {
 	const struct trace_summary *summary = part->summary;
 	__u64 first = part->host->start_ns ? part->host->start_ns : summary->first_ns;
@@ -97,7 +97,7 @@ static int open_tables(struct writer **writer, const struct export_job *job,
 	const char *tables[PARQUET_TABLES] = {0};
 	int err;
 
-	partition_of(part, place);
+	export_place(part, place);
 	parquet_tables(job, tables);
 	err = writer_open(writer, &config);
 	if (err)

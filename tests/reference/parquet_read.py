@@ -152,6 +152,9 @@ def check_statistics(meta, levels, values):
         if meta[1] != BYTE_ARRAY:
             code = "<d" if meta[1] == DOUBLE else "<Q"
             least, most = struct.unpack(code, least)[0], struct.unpack(code, most)[0]
+        if meta[1] == DOUBLE:
+            signs = [math.copysign(1, bound) for bound in (least, most) if not bound]
+            expect(signs in ([], [-1] if not least else [1], [-1, 1]), f"{meta[3][0]}: a bound of one zero leaves out the other")
         expect((least, most) == (min(values), max(values)), f"{meta[3][0]}: bounds are {min(values)}, {max(values)}")
     else:
         expect(not values or max(map(len, (min(values), max(values)))) > 64, f"{meta[3][0]}: it has no bounds")

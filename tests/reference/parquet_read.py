@@ -149,6 +149,7 @@ def check_statistics(meta, levels, values):
     expect(said[3] == levels.count(0), f"{meta[3][0]}: {said[3]} nulls are told of {levels.count(0)}")
     if 5 in said:
         least, most = said[6], said[5]
+        expect(meta[1] != BYTE_ARRAY or max(len(least), len(most)) <= 64, f"{meta[3][0]}: its bounds are long")
         if meta[1] != BYTE_ARRAY:
             code = "<d" if meta[1] == DOUBLE else "<Q"
             least, most = struct.unpack(code, least)[0], struct.unpack(code, most)[0]

@@ -102,8 +102,16 @@ static void compare(size_t count, make_row *make, struct writer_config config, b
 }
 
 static const char *const hostile[] = {
-	"tenant0/\"disk,0\"", "it's", "two\nlines\r", "\xff\xfe is none", "", NULL, "-",
-	"\xc3\xa9t\xc3\xa9",  "=1+1",
+	"tenant0/\"disk,0\"",
+	"it's",
+	"two\nlines\r",
+	"\xff\xfe is none",
+	"",
+	NULL,
+	"-",
+	"zzz: of more than sixty-four bytes, so that no bound is in the footer",
+	"\xc3\xa9t\xc3\xa9",
+	"=1+1",
 };
 
 static void make_hostile(size_t i, union cell row[COLUMNS])
@@ -154,6 +162,30 @@ static void a_table_of_nothing_but_nulls(void **state)
 		"1 tables, 1 row groups, 1009 rows, 8072 cells\n");
 }
 
+/* Dictionaries of every width, with runs; texts of which one begins as another does; bounds of zero. */
+static void make_classes(size_t i, union cell row[COLUMNS])
+{
+	static const char letters[] =
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+	static const size_t classes[] = {0, 3, 4, 5, 8, 9, 181};
+	static char text[COUNT(letters)];
+
+	for (size_t c = 1; c < 6; c++)
+		row[c].count = i % classes[c];
+	row[5].count = i / 16 % classes[6];
+	row[6].real = (double)(i % 17);
+	row[0].text = letters + i % COUNT(letters);
+	memset(text, 'z', sizeof(text));
+	text[i / 11 % sizeof(text)] = '\0';
+	row[7].text = text;
+}
+
+static void small_and_great_dictionaries(void **state)
+{
+	compare(16 * 211, make_classes, (struct writer_config){0}, true,
+		"1 tables, 1 row groups, 3376 rows, 27008 cells\n");
+}
+
 /* Rows of every entropy: from one value to one a row. */
 static void make_many(size_t i, union cell row[COLUMNS])
 {
@@ -190,6 +222,7 @@ static void make_long(size_t i, union cell row[COLUMNS])
 	snprintf(text, 8, "%07zu", i);
 	text[7] = '-';
 	row[7].text = text;
+	row[6].real = -1.0 * (double)(i % 3);
 }
 
 static void long_texts_end_a_row_group(void **state)
@@ -200,7 +233,7 @@ static void long_texts_end_a_row_group(void **state)
 
 static void make_few(size_t i, union cell row[COLUMNS])
 {
-	static const char *const texts[] = {"", NULL, "caf\xc3\xa9"};
+	static const char *const texts[] = {"", NULL, "\xff"};
 
 	make_null(i, row);
 	row[0].text = texts[i];
@@ -208,7 +241,7 @@ static void make_few(size_t i, union cell row[COLUMNS])
 	/* Beyond the year 2262 on the wall clock. */
 	row[4].count = i ? i * 1000 : 1ull << 63;
 	row[6].real = i == 1 ? NAN : 0.1;
-	row[7].text = i == 2 ? "\xff" : "";
+	row[7].text = i == 2 ? "caf\xc3\xa9" : "";
 }
 
 /* What a CSV cannot tell: null and empty text; which texts are UTF-8; facts. */
@@ -227,19 +260,40 @@ static void nulls_are_none_of_the_empty(void **state)
 	text = reader(arguments, &status);
 	assert_string_equal(text, "1 groups, 3 rows\n"
 				  "host: bad\\xff\n"
-				  "device (text): b'', None, b'caf\\xc3\\xa9'\n"
+				  "device (bytes): b'', None, b'\\xff'\n"
 				  "faults (number): 0, 1, 2\n"
 				  "memory_bytes (number): None, None, None\n"
 				  "p99_ns (number): None, None, None\n"
 				  "last (time): None, 1795269723000001000, 1795269723000002000\n"
 				  "address (number): None, None, None\n"
 				  "blocked_percent (real): 0.1, None, 0.1\n"
-				  "note (bytes): b'', b'', b'\\xff'\n");
+				  "note (text): b'', b'', b'caf\\xc3\\xa9'\n");
 	free(text);
 	snprintf(arguments, sizeof(arguments), "%s/facts.parquet", parquet);
 	text = reader(arguments, &status);
 	assert_non_null(strstr(text, "fact (text): b'host'\nvalue (bytes): b'bad\\xff'\n"));
 	free(text);
+}
+
+static void make_huge(size_t i, union cell row[COLUMNS])
+{
+	static char *text;
+
+	text = text ?: malloc(PARQUET_GROUP_BYTES + 2);
+	make_null(i, row);
+	assert_non_null(text);
+	memset(text, 'x', PARQUET_GROUP_BYTES + 1);
+	text[PARQUET_GROUP_BYTES + 1] = '\0';
+	row[7].text = text;
+}
+
+static void no_page_is_larger_than_its_size_can_say(void **state)
+{
+	struct writer_config config = {.format = OUTPUT_PARQUET};
+	char directory[256];
+
+	config.path = scratch_path(directory, "huge");
+	assert_int_equal(write_rows(open_writer(config, true), 1, make_huge), -ENOMEM);
 }
 
 static bool is_there(const char *directory, const char *name)
@@ -305,9 +359,11 @@ int main(void)
 		cmocka_unit_test(raw_times_are_numbers),
 		cmocka_unit_test(an_empty_table_has_its_columns),
 		cmocka_unit_test(a_table_of_nothing_but_nulls),
+		cmocka_unit_test(small_and_great_dictionaries),
 		cmocka_unit_test(several_row_groups),
 		cmocka_unit_test(long_texts_end_a_row_group),
 		cmocka_unit_test(nulls_are_none_of_the_empty),
+		cmocka_unit_test(no_page_is_larger_than_its_size_can_say),
 		cmocka_unit_test(files_are_where_they_belong),
 		cmocka_unit_test(inputs_are_not_replaced),
 	};

@@ -215,6 +215,10 @@ install: all ## copy programs, jobs and manual pages to $(PREFIX)
 	install -m 644 injectors/jobs/*.ini $(DESTDIR)$(PREFIX)/share/faultline/jobs
 	install -m 644 tools/jobs/*.ini $(DESTDIR)$(PREFIX)/share/faultline/sim
 	install -m 644 dashboards/*.gp dashboards/*.py $(DESTDIR)$(PREFIX)/share/faultline/dashboards
+	install -d $(DESTDIR)$(PREFIX)/share/faultline/dashboards/clickhouse/questions
+	install -m 644 dashboards/clickhouse/*.* $(DESTDIR)$(PREFIX)/share/faultline/dashboards/clickhouse
+	install -m 644 dashboards/clickhouse/questions/*.sql \
+		$(DESTDIR)$(PREFIX)/share/faultline/dashboards/clickhouse/questions
 	install -m 755 dashboards/plot.sh $(DESTDIR)$(PREFIX)/share/faultline/dashboards
 
 clean: ## remove everything built

@@ -9,7 +9,7 @@ name,value,unit,peer,peer_value,ratio. Nothing here passes or fails; docs/perfor
 the rows.
 
     bench/bench.py [PART ...]       parts: storm programs lookup trace block round-trip nic sim
-                                    protect start-stop
+                                    protect start-stop parquet
 """
 import csv
 import json
@@ -23,6 +23,7 @@ import sys
 import tempfile
 
 from measure import FAULTLINE, ROOT, ROUNDS, Samples, add, fresh, note, rows, run
+from parquet_bench import bench_parquet
 from sim_bench import bench_sim
 from start_stop_bench import bench_start_stop
 
@@ -228,6 +229,7 @@ PARTS = {
     "sim": bench_sim,
     "protect": lambda scratch: bench_program("protect_bench", scratch),
     "start-stop": bench_start_stop,
+    "parquet": bench_parquet,
 }
 
 

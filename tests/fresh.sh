@@ -5,7 +5,7 @@
 #
 #   FRESH_COMMANDS  what is made there, in this order ("demo check"); `shell` is a prompt
 #   FRESH_CACHE     `lab` (default): guest kernels, sources and packages that the lab has fetched are there,
-#                   nothing that was built from them; `none`: they are fetched again, about 2 GB
+#                   nothing that was built from them, and engines from npm; `none`: they are fetched again, about 2 GB
 #   FRESH_BASE      archive of the base system (~/.cache/faultline/fresh/bookworm.tar); a week old it is made again
 #
 # It shares the host's kernel, /sys and processes, as counts by process ID must agree with the kernel's.
@@ -17,6 +17,7 @@ commands=${FRESH_COMMANDS:-demo check}
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/faultline
 base=${FRESH_BASE:-$cache/fresh/bookworm.tar}
 lab=${FAULTLINE_LAB_CACHE:-$cache/lab}
+engines=${FAULTLINE_ENGINES_CACHE:-$cache/engines}
 place=${TMPDIR:-/var/tmp}
 
 fail() {
@@ -42,6 +43,7 @@ take_over_apt() {
 	done < <(sed -n 's/.* "\(\/.*\)";$/\1/p' "$system/etc/apt/apt.conf.d/90host")
 	cp -r /etc/apt/auth.conf* "$system/etc/apt/" 2>/dev/null
 	cp -L /etc/resolv.conf /etc/hosts "$system/etc/"
+	cp "$HOME/.npmrc" "$system/root/" 2>/dev/null
 	cp /usr/local/share/ca-certificates/*.crt "$system/usr/local/share/ca-certificates/" 2>/dev/null
 	chroot "$system" update-ca-certificates >/dev/null 2>&1
 }
@@ -92,6 +94,7 @@ take_lab_cache() {
 		mount -t overlay -o "lowerdir=$lab/$part,upperdir=$2/$part,workdir=$2/$part.work" none "$1$lab/$part" 2>/dev/null ||
 			cp -a --reflink=auto "$lab/$part" "$1$lab/" || return
 	done
+	[ ! -d "$engines" ] || { mkdir -p "$1$engines" && cp -a --reflink=auto "$engines/." "$1$engines/"; }
 }
 
 # In namespaces of its own: everything from the unpacked base to the last command.
@@ -112,7 +115,7 @@ inside() {
 	for name in $commands; do
 		begin=$SECONDS
 		local run=(chroot "$system" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
-			TERM="${TERM:-dumb}" FAULTLINE_LAB_CACHE="$lab" ${http_proxy:+http_proxy="$http_proxy"}
+			TERM="${TERM:-dumb}" FAULTLINE_LAB_CACHE="$lab" FAULTLINE_ENGINES_CACHE="$engines" ${http_proxy:+http_proxy="$http_proxy"}
 			${https_proxy:+https_proxy="$https_proxy"})
 		if [ "$name" = shell ]; then
 			"${run[@]}" bash

@@ -107,6 +107,9 @@ no_fault_counter() {
 # archive_is_silent KERNEL: a request to the archive that this kernel comes from is not answered.
 archive_is_silent() { "$here/lab/kernels.sh" silent "$1" 2>&1; }
 
+# A request to the registry that npm is set to is not answered.
+registry_is_silent() { "$here/engines/fetch.sh" silent 2>&1; }
+
 suite=$1 check=$2
 proof=$(awk -F ' [|] ' -v wanted="$suite: $check" '$1 == wanted { print $2 }' "$list")
 if [ -z "$proof" ]; then

@@ -13,7 +13,7 @@ lab=("${build[@]}" qemu-system-x86 busybox-static kmod xz-utils zstd python3 deb
      rdma-core ibverbs-providers ibverbs-utils libibverbs-dev dwarves patchelf strace)
 check=("${lab[@]}" gnuplot-nox libcmocka-dev linux-perf python3 python3-clang python3-xxhash python3-zstandard tmux clang-format
        clang-tidy libclang-rt-14-dev shfmt util-linux mount procps man-db e2fsprogs zstd jq
-       iperf3 libmemcached-tools memcached sockperf)
+       iperf3 libmemcached-tools memcached sockperf nodejs npm)
 bench=("${check[@]}" fio bpftrace valgrind iperf3)
 fresh=(debootstrap debian-archive-keyring git ca-certificates util-linux)
 
@@ -29,10 +29,11 @@ fresh) wanted=("${fresh[@]}") ;;
 esac
 [ -n "${list:-}" ] && printf '%s\n' "${wanted[@]}" && exit
 
+# What is installed, and what that provides: some packages of nodejs have an npm of their own.
+installed=$(dpkg-query -W -f '${db:Status-Status} ${Package} ${Provides}\n' | sed -n 's/^installed //p' | tr -s ' ,' '\n')
 missing=()
 for package in "${wanted[@]}"; do
-	dpkg-query -W -f '${Status}\n' "$package" 2>/dev/null | grep -q 'ok installed' ||
-		missing+=("$package")
+	grep -qxF -- "$package" <<<"$installed" || missing+=("$package")
 done
 [ ${#missing[@]} -eq 0 ] && exit 0
 

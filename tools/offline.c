@@ -29,7 +29,7 @@ int offline_check(void *offline)
 }
 
 static int offline_open(struct offline *o, const struct analysis_config *config,
-			const struct analyzer *analyzer)
+			const struct offline_verb *verb)
 {
 	const char *tables[ANALYSIS_TABLES] = {0};
 	int err = common_open_recording(o->path, &o->window, &o->period, &o->summary);
@@ -43,7 +43,9 @@ static int offline_open(struct offline *o, const struct analysis_config *config,
 	if (err)
 		return err;
 	o->inputs[0] = o->path;
-	analysis_tables(analyzer, tables);
+	if (verb->open)
+		return verb->open(o);
+	analysis_tables(verb->analyzer, tables);
 	return common_open_writer(&o->writer, &o->output, o->inputs, tables);
 }
 
@@ -111,7 +113,7 @@ int offline_write_facts(const struct offline *o)
 	char floor[FLOOR_TEXT], *unknown;
 	__u64 filtered;
 
-	if (o->output.to.format != OUTPUT_JSON)
+	if (o->output.to.format != OUTPUT_JSON && o->output.to.format != OUTPUT_PARQUET)
 		return 0;
 	faults_counts(o->analysis->faults, &faults);
 	unknown = unknown_text(s);
@@ -179,7 +181,7 @@ int offline_write(const struct offline *o, const struct analyzer *analyzer,
 	return offline_write_limits(o);
 }
 
-static int offline_close(struct offline *o, int err)
+static int offline_close(struct offline *o, int err, bool damage_is_loss)
 {
 	unsigned int floor = 0;
 	char kept[KEPT_TEXT] = "", left_out[LEFT_OUT_TEXT] = "", as_of[AS_OF_TEXT] = "";
@@ -205,9 +207,10 @@ static int offline_close(struct offline *o, int err)
 	analysis_destroy(o->analysis);
 	trace_summary_free(&o->summary);
 	/* Both are told: what the recording lacks, and what became of the output. */
-	if (o->damage)
+	if (o->damage) {
 		code = common_failed(failed(o->damage, "%s", o->sentence));
-	else if (!err)
+		code = damage_is_loss ? EXIT_LOSS : code;
+	} else if (!err)
 		common_aside(&o->output, left_out);
 	common_aside(&o->output, asked);
 	common_aside(&o->output, as_of);
@@ -224,7 +227,7 @@ static int offline_close(struct offline *o, int err)
 int offline_run(struct offline *o, const struct analysis_config *config,
 		const struct offline_verb *verb)
 {
-	int err = offline_open(o, config, verb->analyzer);
+	int err = offline_open(o, config, verb);
 
 	if (!err && verb->begin)
 		err = verb->begin(o);
@@ -232,7 +235,7 @@ int offline_run(struct offline *o, const struct analysis_config *config,
 		err = offline_read(o);
 	if (!err)
 		err = verb->write(o);
-	return offline_close(o, err);
+	return offline_close(o, err, verb->damage_is_loss);
 }
 
 bool offline_is_text(const struct offline *o)

@@ -38,6 +38,8 @@ struct offline_verb {
 	int (*begin)(struct offline
 			     *offline); /* all is open, nothing read: subscribe now; may be NULL */
 	int (*write)(struct offline *offline); /* all is read */
+	int (*open)(struct offline *offline);  /* makes the writer; NULL: one by the options */
+	bool damage_is_loss; /* damage that was read past ends with EXIT_LOSS, not EXIT_INPUT */
 };
 
 /*
@@ -54,7 +56,7 @@ int offline_read_devices(struct offline *offline);
 /* For write(): its tables, with facts and limits. */
 int offline_write(const struct offline *offline, const struct analyzer *analyzer,
 		  const struct table_wish *wish);
-/* Facts of JSON, whichever tables it has: recording, host, kernel, from, to, events, loss, what is missing. */
+/* Facts of JSON and Parquet, whichever tables it has: recording, host, kernel, from, to, events, loss, what is missing. */
 int offline_write_facts(const struct offline *offline);
 /* The same in sentences of text, where something is missing: what was let go, which faults the window leaves
  * out, and why counts are floors. */

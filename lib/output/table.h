@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Whatever is printable is a table of typed columns, written by one of three writers, or kept as rows.
+ * Whatever is printable is a table of typed columns, written by one of four writers, or kept as rows.
  *
  * The producer describes the table once (TABLE() below) and gives rows: its own structs, of which every
- * column knows its value. Text, CSV and JSON ask the same columns, so they never disagree. Text is at most 80 columns wide with human units; CSV is one
+ * column knows its value. Text, CSV, JSON and Parquet ask the same columns, so they never disagree. Text is at most 80 columns wide with human units; CSV is one
  * table a file, a fixed header "name_unit", plain numbers, RFC 4180 quoting; JSON (jansson) is
  * {"tables":{"NAME":[{"name_unit":value}]}} with numbers as numbers.
  */
@@ -150,6 +150,7 @@ enum output_format {
 	OUTPUT_CSV,
 	OUTPUT_JSON,
 	OUTPUT_ROWS, /* into memory: lib/output/rows.h */
+	OUTPUT_PARQUET,
 };
 
 /* Where tables go. One writer serves many tables, one after the other. */
@@ -162,6 +163,7 @@ struct writer_config {
 	/*
 	 * NULL or "-": into `file`, which takes one table as CSV. CSV: a name that ends in ".csv" is
 	 * that of a file for one table, any other of a directory for a file a table. JSON: a file.
+	 * Parquet: always a directory (lib/output/parquet.c).
 	 * Files are made O_EXCL|O_NOFOLLOW, and have their names once they are whole.
 	 */
 	const char *path;
@@ -172,6 +174,11 @@ struct writer_config {
 	bool wide;
 	bool raw_time;	   /* COLUMN_TIME as monotonic ns instead of wall-clock */
 	struct rows *rows; /* OUTPUT_ROWS: where they go */
+	/*
+	 * OUTPUT_PARQUET: a table is the file PATH/TABLE/PLACE.parquet, whose folders are made as it is;
+	 * NULL: PATH/TABLE.parquet.
+	 */
+	const char *place;
 };
 
 int writer_open(struct writer **writer, const struct writer_config *config);

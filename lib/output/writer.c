@@ -92,7 +92,8 @@ static int choose_place(struct writer *writer)
 		return 0;
 	}
 	writer->path = path;
-	if (config->format == OUTPUT_CSV && !is_table_file(path)) {
+	if (config->format == OUTPUT_PARQUET ||
+	    (config->format == OUTPUT_CSV && !is_table_file(path))) {
 		writer->directory = path;
 		return 0;
 	}
@@ -103,10 +104,9 @@ static int choose_place(struct writer *writer)
 int writer_open(struct writer **writer, const struct writer_config *config)
 {
 	static const struct writer_ops *const formats[] = {
-		[OUTPUT_TEXT] = &text_writer_ops,
-		[OUTPUT_CSV] = &csv_writer_ops,
-		[OUTPUT_JSON] = &json_writer_ops,
-		[OUTPUT_ROWS] = &rows_writer_ops,
+		[OUTPUT_TEXT] = &text_writer_ops,	[OUTPUT_CSV] = &csv_writer_ops,
+		[OUTPUT_JSON] = &json_writer_ops,	[OUTPUT_ROWS] = &rows_writer_ops,
+		[OUTPUT_PARQUET] = &parquet_writer_ops,
 	};
 	struct writer *w = calloc(1, sizeof(*w));
 	int err;

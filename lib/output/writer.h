@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Inside lib/output: what the three writers share. table.h is the interface.
+ * Inside lib/output: what the writers share. table.h is the interface.
  *
  * A format implements writer_ops; writer.c checks the order of calls, keeps the first error and
  * knows the recording's clock. Formats write to writer->file with stdio and need not look at its
@@ -28,6 +28,7 @@ extern const struct writer_ops text_writer_ops;
 extern const struct writer_ops csv_writer_ops;
 extern const struct writer_ops json_writer_ops;
 extern const struct writer_ops rows_writer_ops;
+extern const struct writer_ops parquet_writer_ops;
 
 struct writer {
 	struct writer_config config;

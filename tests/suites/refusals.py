@@ -13,7 +13,8 @@ READERS = [
     ("faultline", "report", "INPUT"), ("faultline", "timeline", "INPUT"), ("faultline", "footprint", "INPUT"),
     ("faultline", "doctor", "INPUT"), ("faultline", "slo", "INPUT", "-c", "slo.ini"), ("faultline", "slo", "-", "-c", "INPUT"),
     ("faultline", "top", "-b", "-i", "INPUT"), ("faultline", "top", "-b", "-i", "-", "-c", "INPUT"),
-    ("faultline", "sim", "./INPUT"), ("faultline", "sim", "--trace", "INPUT"), ("faultline", "accesses", "./INPUT"),
+    ("faultline", "export", "INPUT", "--parquet", "kept"),
+    ("faultline", "export", "nosuch.flt", "--parquet", "kept", "-c", "INPUT"), ("faultline", "sim", "./INPUT"), ("faultline", "sim", "--trace", "INPUT"), ("faultline", "accesses", "./INPUT"),
     ("faultline", "accesses", "--trace", "INPUT"), ("faultline", "protect", "INPUT"), ("faultline-inject", "run", "./INPUT"),
     ("faultline-inject", "check", "./INPUT"),
 ]

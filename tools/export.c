@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0
+/* faultline export: recordings for the programs that others have. */
+#include "tools/export.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/memory.h"
+#include "lib/base/printable.h"
+#include "tools/verbs.h"
+
+#define RECORDINGS_MAX 512
+
+enum {
+#define EXPORT_FORMAT(name, value, help) FORMAT_##name,
+#include "tools/export_formats.def"
+	FORMATS
+};
+
+static const struct export_format *const formats[] = {
+#define EXPORT_FORMAT(name, value, help) &export_##name,
+#include "tools/export_formats.def"
+};
+
+struct export_verb {
+	const char *recordings[RECORDINGS_MAX];
+	size_t count;
+	const char *targets[FORMATS];
+	const char *objectives;
+	bool force;
+	struct slo_set slos;
+	const char *inputs[RECORDINGS_MAX + 2];
+};
+
+typedef int export_step(const struct export_format *format, const struct export_job *job,
+			const struct export_part *part);
+
+static int take_recording(void *input, unsigned int number, const char *text)
+{
+	struct export_verb *verb = input;
+
+	(void)number;
+	if (!strcmp(text, "-"))
+		return failed(-EINVAL, "standard input cannot be exported: it is not read twice; "
+				       "accepted: .flt files");
+	if (verb->count == RECORDINGS_MAX)
+		return failed(-EINVAL, "more than %d recordings; accepted: so many at a time",
+			      RECORDINGS_MAX);
+	verb->recordings[verb->count++] = text;
+	return 0;
+}
+
+static int export_check(void *input)
+{
+	const struct export_verb *verb = input;
+	size_t targets = 0;
+
+	for (size_t f = 0; f < FORMATS; f++)
+		targets += verb->targets[f] != NULL;
+	if (!verb->count)
+		return failed(-EINVAL, "no recording given; accepted: .flt files");
+	if (!targets)
+		return failed(-EINVAL, "no format given; accepted: --parquet DIR");
+	return 0;
+}
+
+static int check_export_target(const char *text, void *field)
+{
+	(void)field;
+	return destination_check(text, false);
+}
+
+#define EXPORT(member) CLI_FIELD(struct export_verb, member)
+
+static const struct cli_option export_options[] = {
+	{.help = "Formats:", .group = 1},
+#define EXPORT_FORMAT(name, value, help) \
+	{#name,                          \
+	 0,                              \
+	 value,                          \
+	 help,                           \
+	 CLI_TEXT,                       \
+	 EXPORT(targets[FORMAT_##name]), \
+	 .parse = check_export_target},
+#include "tools/export_formats.def"
+	{.help = "Output:", .group = 2},
+	{"force", 0, NULL, "Replace existing output files", CLI_FLAG, EXPORT(force)},
+	{.help = "Objectives:", .group = 3},
+	{"config", 'c', "FILE",
+	 "Judge by the [slo NAME] sections of this INI file: tables slo and violations", CLI_TEXT,
+	 EXPORT(objectives)},
+	{0},
+};
+
+static const struct cli_child export_children[] = {{&memory_argp, 0, true}, {0}};
+
+static const struct cli export_cli = {
+	.tables = (const struct cli_table[]){{export_options}, {0}},
+	.children = export_children,
+	.take = take_recording,
+	.check = export_check,
+	.arguments = "FILE...",
+	.about =
+		"Writes recordings in the formats of other programs: every table that report, timeline and "
+		"footprint have, for engines that hold a fleet's.\v"
+		"EXAMPLES:\n"
+		"  faultline export run.flt --parquet fleet\n"
+		"  faultline export node*.flt --parquet fleet -c slo.ini\n\n"
+		"What the files hold: docs/export.md; a schema and questions for ClickHouse: "
+		"dashboards/clickhouse.",
+};
+
+/* Those whose events one recording holds, one after the other; each gets files of its own. */
+static int for_each_host(const char *path, const struct export_format *format,
+			 const struct export_job *job, export_step *step)
+{
+	struct trace_summary summary = {0};
+	int code = failed_input(trace_summarize(path, &summary));
+
+	if (!code) {
+		const struct export_part part = {path, &summary, &summary.host};
+
+		code = step(format, job, &part);
+	}
+	trace_summary_free(&summary);
+	return code;
+}
+
+static int step_check(const struct export_format *format, const struct export_job *job,
+		      const struct export_part *part)
+{
+	return format->check(job, part);
+}
+
+/* The exit code as a step's result. */
+static int step_write(const struct export_format *format, const struct export_job *job,
+		      const struct export_part *part)
+{
+	return format->write(job, part);
+}
+
+static int export_all(const struct export_verb *verb, const struct export_format *format,
+		      const struct export_job *job)
+{
+	int worst = EXIT_OK, code;
+
+	for (size_t i = 0; i < verb->count; i++) {
+		if (memory_ran_out())
+			return common_failed(failed(-ENOMEM,
+						    "%s: not exported: memory ran out before",
+						    verb->recordings[i]));
+		code = for_each_host(verb->recordings[i], format, job, step_write);
+		if (code < 0)
+			return common_failed(code);
+		if (code != EXIT_OK && code != EXIT_LOSS)
+			return code;
+		worst = code ? code : worst;
+	}
+	return worst;
+}
+
+int verb_export(int argc, char **argv)
+{
+	struct export_verb verb = {0};
+	int code = EXIT_OK, err = 0;
+
+	if (cli_parse(&export_cli, argc, argv, &verb))
+		return EXIT_USAGE;
+	if (verb.objectives && slo_read(verb.objectives, &verb.slos))
+		return common_failed(-EBADMSG);
+	memcpy(verb.inputs, verb.recordings, sizeof(verb.recordings));
+	verb.inputs[verb.count] = verb.objectives;
+	for (size_t f = 0; f < FORMATS && code != EXIT_FAIL; f++) {
+		const struct export_job job = {verb.targets[f], verb.inputs,
+					       verb.objectives ? &verb.slos : NULL, verb.force};
+
+		if (!job.target)
+			continue;
+		for (size_t i = 0; !err && i < verb.count; i++)
+			err = for_each_host(verb.recordings[i], formats[f], &job, step_check);
+		if (err)
+			return common_failed(err);
+		code = export_all(&verb, formats[f], &job);
+	}
+	return code;
+}

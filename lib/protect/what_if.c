@@ -148,7 +148,6 @@ int what_if_add_domain(struct what_if *what_if, __u64 memory_pages)
 		return failed(-ENOMEM, "no memory for domain %zu", what_if->count);
 	domain->what_if = what_if;
 	domain->number = (__u32)what_if->count;
-	domain->changed_ns = what_if->start_ns;
 	page_store_init(&domain->pages);
 	error = protect_create(&domain->protect, &what_if->config.keys, memory_pages,
 			       (struct protect_sink){what_if_act, domain});
@@ -173,8 +172,6 @@ static void what_if_start(struct what_if *what_if, __u64 time_ns)
 	what_if->next_sample_ns =
 		what_if->sample_ns ? time_after(time_ns, what_if->sample_ns) : NEVER;
 	what_if->reclaimer.next_ns = time_after(time_ns, what_if->reclaimer.tick_ns);
-	for (size_t i = 0; i < what_if->count; i++)
-		what_if->domains[i]->changed_ns = time_ns;
 }
 
 /* False if nothing is left that happens at a time of its own until then. A look comes before a sample of the same time. */

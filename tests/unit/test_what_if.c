@@ -175,7 +175,8 @@ static void what_the_log_lost_is_judged_but_not_told(void **state)
 	what_if_access(what_if, &(struct what_if_access){602 * SECOND, 5, 1, 1, true});
 	assert_int_equal(seen.avoided, 1);
 	what_if_access(what_if, &(struct what_if_access){602 * SECOND, 6, 1, 1, true});
-	assert_int_equal(counts_of(what_if, 1).accesses, 7);
+	touch(what_if, 602 * SECOND, 1, 5);
+	assert_int_equal(counts_of(what_if, 1).accesses, 8);
 	assert_int_equal(counts_of(what_if, 1).pages, 2);
 	assert_int_equal(counts_of(what_if, 1).pages_told, 1);
 	what_if_destroy(what_if);
@@ -324,6 +325,73 @@ static void a_pin_brings_a_page_back(void **state)
 	what_if_destroy(what_if);
 }
 
+static void a_page_is_let_go_when_its_last_domain_does(void **state)
+{
+	struct what_if_config config = reclaiming("lru", 1);
+	struct what_if *what_if;
+
+	(void)state;
+	config.keys.lru = 0.001;
+	what_if = make(&config, 2);
+	touch(what_if, 0, 0, 5);
+	touch(what_if, 0, 1, 5);
+	touch(what_if, 1, 0, 6);
+	touch(what_if, SECOND, 1, 5);
+	assert_int_equal(counts_of(what_if, 1).faults, 0);
+	touch(what_if, SECOND + 1, 1, 7);
+	touch(what_if, 2 * SECOND, 1, 5);
+	assert_int_equal(counts_of(what_if, 1).faults, 1);
+	what_if_destroy(what_if);
+}
+
+static void what_one_domain_pins_is_there_for_another(void **state)
+{
+	struct what_if_config config = reclaiming("adp", 1);
+	struct what_if *what_if;
+
+	(void)state;
+	config.keys.scan_ns = 180 * SECOND + SECOND / 2;
+	what_if = make(&config, 2);
+	/* A scan of the second is a moment later. */
+	touch(what_if, 0, 0, 5);
+	touch(what_if, SECOND / 4, 1, 5);
+	touch(what_if, 180 * SECOND + SECOND / 2, 1, 5);
+	assert_int_equal(counts_of(what_if, 0).brought, 1);
+	assert_int_equal(counts_of(what_if, 1).brought, 0);
+	assert_int_equal(counts_of(what_if, 1).faults, 0);
+	what_if_destroy(what_if);
+}
+
+static void pages_ahead_of_a_run_are_pinned_before_their_first_access(void **state)
+{
+	struct what_if_config config = config_of("spatial");
+	struct what_if *what_if = make(&config, 1);
+
+	(void)state;
+	for (__u64 page = 0; page < 10; page++)
+		touch(what_if, page * SECOND, 0, page);
+	assert_int_equal(counts_of(what_if, 0).first_accesses, 10);
+	assert_int_equal(counts_of(what_if, 0).first_pinned, 6);
+	what_if_destroy(what_if);
+}
+
+static void a_falling_share_takes_nothing_more(void **state)
+{
+	struct what_if_config config = reclaiming("none", 0);
+	struct what_if *what_if;
+
+	(void)state;
+	config.share_high = 0.5;
+	config.share_period_ns = 100 * SECOND;
+	what_if = make(&config, 1);
+	for (__u64 page = 0; page < 100; page++)
+		touch(what_if, 0, 0, page);
+	for (__u64 page = 0; page < 100; page++)
+		touch(what_if, 98 * SECOND, 0, page);
+	assert_int_equal(counts_of(what_if, 0).faults, 50);
+	what_if_destroy(what_if);
+}
+
 static void the_share_goes_up_and_down(void **state)
 {
 	struct what_if_config config = reclaiming("none", 0);
@@ -402,7 +470,11 @@ int main(void)
 		cmocka_unit_test(reclaim_takes_what_was_idle_longest),
 		cmocka_unit_test(pins_move_reclaim_to_others),
 		cmocka_unit_test(a_pin_brings_a_page_back),
+		cmocka_unit_test(a_page_is_let_go_when_its_last_domain_does),
+		cmocka_unit_test(what_one_domain_pins_is_there_for_another),
+		cmocka_unit_test(pages_ahead_of_a_run_are_pinned_before_their_first_access),
 		cmocka_unit_test(the_share_goes_up_and_down),
+		cmocka_unit_test(a_falling_share_takes_nothing_more),
 		cmocka_unit_test(a_pause_of_years_costs_a_cycle),
 		cmocka_unit_test(what_is_out_of_range_is_refused),
 	};

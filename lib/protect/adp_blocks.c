@@ -153,7 +153,6 @@ static void adp_await_return(struct protect *protect, struct adp *adp, __u64 tim
 
 	pages[index].state = ADP_RETURNING;
 	pages[index].due_ns = time_after(time_ns, protect->keys.demote_after_ns);
-	pages[index].child = NO_PAGE;
 	if (adp->returning++) {
 		pages[adp->return_last].child = index;
 	} else {

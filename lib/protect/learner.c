@@ -24,9 +24,12 @@ void learner_start(struct learner *learner, __u64 time_ns)
 
 static unsigned int class_with(__u64 units)
 {
-	const unsigned int log = 63 - __builtin_clzll(units | 1);
+	unsigned int log;
 
-	return units < 8 ? units : 8ull * (log - 2) + (units >> (log - 3) & 7);
+	if (units < 8)
+		return units;
+	log = 63 - __builtin_clzll(units);
+	return 8 * (log - 2) + (units >> (log - 3) & 7);
 }
 
 /* The least of a class. */
@@ -107,7 +110,7 @@ struct learner_choice learner_decide(struct learner *learner, const struct page_
 	__u32 admitted[LEARNER_CLASSES];
 	__u64 faults = 0;
 	unsigned int chosen = 0;
-	struct learner_choice choice = {0};
+	struct learner_choice choice = {.admitted = 0};
 
 	learner_cut(learner, store, time_ns);
 	most = (learner_wide)room * learner->units;

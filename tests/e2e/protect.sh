@@ -3,7 +3,7 @@
 # faultline protect: its faults, avoided faults and pinned time are those that SQLite finds in the accesses and actions
 # that it exports; ratios; points, threads, losses; what is wrong in a job or on a command line.
 . "$(dirname "$0")/lib.sh"
-reference=$root/tests/e2e/protect.py
+reference=$root/tests/reference/protect_sql.py
 
 # found CHECK ARGUMENT...: what the reference says of exported tables.
 found() {

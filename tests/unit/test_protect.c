@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "lib/base/random.h"
+#include "lib/protect/learner.h"
 #include "lib/protect/protect.h"
+#include "tests/unit/slow_learn.h"
 #include "tests/unit/slow_protect.h"
 
 struct told {
@@ -55,7 +57,7 @@ static double random_share(struct random *random)
 static struct protect_keys random_keys(struct random *random, const char *policy)
 {
 	static const __u64 scans[] = {1, 2, 7, 20, 50}, idle[] = {0, 1, 9, 60, 180, 500};
-	static const __u64 faults[] = {0, 1, 20, 60, 255, 1000}, learns[] = {0, 1, 100, 1000};
+	static const __u64 faults[] = {0, 1, 20, 60, 255, 1000, 2000}, learns[] = {0, 1, 100, 1000};
 	struct protect_keys keys;
 
 	protect_keys_default(&keys);
@@ -233,6 +235,57 @@ static void tuned_is_as_documented(void **state)
 	agree("tuned", 251, 997);
 }
 
+/* Alone, so that idle times are near to what parts them. */
+static void learning_is_as_documented(void **state)
+{
+	const struct page_store none = {0};
+	struct random random = {17};
+
+	for (unsigned int i = 0; i < 499; i++) {
+		const __u64 from = random_below(&random, 3000);
+		const __u64 fault_after = from + random_below(&random, 20);
+		struct slow_learn slow;
+		struct learner fast;
+		__u64 now = 0;
+
+		learner_init(&fast, from, fault_after);
+		learner_start(&fast, 0);
+		slow_learn_begin(&slow, from, fault_after);
+		slow.start_ns = -((wide)1 << 80); /* long enough for any window */
+		for (unsigned int decision = 0; decision < 5; decision++) {
+			const __u64 room = random_below(&random, 30);
+			const __u64 stay = random_below(&random, 100);
+			struct learner_choice choice;
+
+			for (__u64 k = random_below(&random, 12); k; k--) {
+				const __u64 idle = from + random_below(&random, 1ull << (2 * k));
+				wide counted = 0;
+
+				learner_used(&fast, idle);
+				slow_learn_use(&slow, &counted, idle);
+			}
+			now += random_below(&random, 5000);
+			choice = learner_decide(&fast, &none, now, room, stay);
+			slow.admitted = 0;
+			slow_learn_decide(&slow, now, room, stay);
+			assert_int_equal(choice.admitted, slow.admitted);
+			if (choice.admitted)
+				assert_int_equal(choice.window_ns, slow.window_ns);
+		}
+	}
+}
+
+static void a_window_ends_with_time(void **state)
+{
+	const struct page_store none = {0};
+	struct learner learner;
+
+	learner_init(&learner, 0, 1ull << 52);
+	learner_used(&learner, UINT64_MAX - 1);
+	assert_int_equal(learner_decide(&learner, &none, UINT64_MAX, 1000, 0).window_ns,
+			 UINT64_MAX);
+}
+
 static void spatial_is_as_documented(void **state)
 {
 	agree("spatial", 251, 997);
@@ -258,6 +311,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(adp_is_as_documented),
 		cmocka_unit_test(tuned_is_as_documented),
+		cmocka_unit_test(learning_is_as_documented),
+		cmocka_unit_test(a_window_ends_with_time),
 		cmocka_unit_test(spatial_is_as_documented),
 		cmocka_unit_test(lru_is_as_documented),
 		cmocka_unit_test(static_is_as_documented),

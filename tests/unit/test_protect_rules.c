@@ -194,6 +194,26 @@ static void nothing_comes_after_the_end_of_time(void **state)
 	protect_destroy(adp);
 }
 
+/* Nor is a share of the most pages that there can be none. */
+static void a_memory_may_be_of_any_size(void **state)
+{
+	struct protect_keys keys = keys_of("lru");
+	struct protect *lru;
+
+	keys.lru = 1;
+	lru = make(&keys, UINT64_MAX);
+	protect_access(lru, 1, UINT64_MAX);
+	protect_access(lru, 1, 0);
+	assert_int_equal(told.pins, 2);
+	protect_destroy(lru);
+	keys.lru = 0.999;
+	lru = make(&keys, 2);
+	protect_access(lru, 1, 1);
+	protect_access(lru, 1, 2);
+	assert_int_equal(told.pins, 1);
+	protect_destroy(lru);
+}
+
 static void wrong_keys_are_refused_with_a_sentence(void **state)
 {
 	static const double wrong[] = {-0.01, 1.01, NAN, INFINITY};
@@ -271,17 +291,44 @@ static void without_memory_accesses_are_lost_and_counted(void **state)
 	assert_int_equal(memory_used(), 0);
 }
 
+static void without_memory_there_is_no_policy(void **state)
+{
+	const struct protect_sink sink = {NULL, NULL};
+
+	for (int policy = 0; protect_policies[policy]; policy++) {
+		struct protect_keys keys = keys_of(protect_policies[policy]->name);
+		struct protect *protect;
+		unsigned int refused = 0;
+		int error;
+
+		do {
+			memory_limit(64ull * refused);
+			error = protect_create(&protect, &keys, 10, sink);
+			if (error) {
+				assert_int_equal(error, -ENOMEM);
+				assert_int_equal(memory_used(), 0);
+			}
+		} while (error && ++refused);
+		memory_limit(UINT64_MAX);
+		assert_true(refused);
+		protect_destroy(protect);
+		assert_int_equal(memory_used(), 0);
+	}
+}
+
 static void a_page_is_48_bytes_at_most(void **state)
 {
 	struct page_store store;
 
 	page_store_init(&store);
 	assert_int_equal(page_store_find(&store, 0), NO_PAGE);
+	assert_int_equal(page_store_bytes(&store), 0);
 	for (__u64 page = 0; page < 1000003; page++) {
 		assert_int_equal(page_store_add(&store, page * 512), page);
 		if (page > 63)
 			assert_true(page_store_bytes(&store) <= 48 * (page + 1));
 	}
+	assert_true(page_store_bytes(&store) >= (sizeof(struct kept_page) + 2) * store.count);
 	assert_int_equal(page_store_find(&store, 999999 * 512), 999999);
 	assert_int_equal(page_store_find(&store, 1), NO_PAGE);
 	/* What is removed is used again before there is more. */
@@ -374,9 +421,11 @@ int main(void)
 		cmocka_unit_test(what_does_not_fit_is_dropped_or_refused),
 		cmocka_unit_test(a_silence_is_no_work),
 		cmocka_unit_test(nothing_comes_after_the_end_of_time),
+		cmocka_unit_test(a_memory_may_be_of_any_size),
 		cmocka_unit_test(wrong_keys_are_refused_with_a_sentence),
 		cmocka_unit_test(policies_are_found_by_name),
 		cmocka_unit_test(without_memory_accesses_are_lost_and_counted),
+		cmocka_unit_test(without_memory_there_is_no_policy),
 		cmocka_unit_test(a_page_is_48_bytes_at_most),
 		cmocka_unit_test(a_recency_is_in_order),
 		cmocka_unit_test(caps_hold),

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """Makes recordings of accesses, and finds out with SQLite what `faultline protect` says of them.
 
-    protect.py make FOLDER      pages.flt, single.flt, mappings.flt, second.flt, lossy.flt, cut.flt, empty.flt,
+    protect_sql.py make FOLDER      pages.flt, single.flt, mappings.flt, second.flt, lossy.flt, cut.flt, empty.flt,
                                 unknown.flt, damaged.flt
-    protect.py faults ACCESSES.csv PROTECT.csv IDLE_NS      faults without pins, by lag() over the exported accesses
-    protect.py avoided ACCESSES.csv ACTIONS.csv PROTECT.csv  those that pins avoid, and pinned_mean, by the exported pins
-    protect.py reclaim ACCESSES.csv ACTIONS.csv PROTECT.csv  faults of rule reclaim, by going through all of them
-    protect.py rates PROTECT.csv RESULTS.csv                percentages, RPR, sums; the oracle is beaten nowhere
-    protect.py windows ACCESSES.csv WINDOWS.csv SECONDS     distinct pages by windows
+    protect_sql.py faults ACCESSES.csv PROTECT.csv IDLE_NS      faults without pins, by lag() over the exported accesses
+    protect_sql.py avoided ACCESSES.csv ACTIONS.csv PROTECT.csv  those that pins avoid, and pinned_mean, by the exported pins
+    protect_sql.py reclaim ACCESSES.csv ACTIONS.csv PROTECT.csv  faults of rule reclaim, by going through all of them
+    protect_sql.py rates PROTECT.csv RESULTS.csv                percentages, RPR, sums; the oracle is beaten nowhere
+    protect_sql.py windows ACCESSES.csv WINDOWS.csv SECONDS     distinct pages by windows
 
 Each check is a line "ok - ..." or "not ok - ...".
 """

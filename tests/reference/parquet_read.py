@@ -4,6 +4,7 @@
 
     parquet_read.py FILE.parquet TABLE.csv    the file has what the CSV has, cell by cell
     parquet_read.py DIRECTORY CSV-DIRECTORY   likewise each file below a directory that `export` wrote: TABLE/.../*.parquet
+    parquet_read.py DIRECTORY                 every file below it can be read
     parquet_read.py FILE.parquet              prints row groups, facts, columns with what they are, and cells
 
 Prints what differs, then how many tables, row groups, rows and cells were compared. Holds every page to its checksum and its
@@ -284,6 +285,8 @@ def show(file):
 
 
 def main():
+    if len(sys.argv) == 2 and os.path.isdir(sys.argv[1]):
+        return print(sum(File(path).rows for path, _ in pairs(sys.argv[1], "")), "rows")
     if len(sys.argv) == 2:
         return show(File(sys.argv[1]))
     wrong, sums, found = [], [0, 0, 0], pairs(*sys.argv[1:])

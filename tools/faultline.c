@@ -10,6 +10,7 @@ static const struct verb verbs[] = {
 	{"timeline", "single faults, stage by stage", verb_timeline},
 	{"footprint", "which memory devices touch, and how often", verb_footprint},
 	{"slo", "which I/O broke its objective, and which fault caused it", verb_slo},
+	{"merge", "one recording of those of several hosts", verb_merge},
 	{"sim", "translation for many tenants, simulated: DevTLB, IOTLB, PTB, prefetching",
 	 verb_sim},
 	{"accesses", "which pages a trace needs, how soon again, who shares them", verb_accesses},

@@ -10,6 +10,7 @@ int verb_doctor(int argc, char **argv);
 int verb_report(int argc, char **argv);
 int verb_timeline(int argc, char **argv);
 int verb_footprint(int argc, char **argv);
+int verb_merge(int argc, char **argv);
 int verb_slo(int argc, char **argv);
 int verb_sim(int argc, char **argv);
 int verb_accesses(int argc, char **argv);

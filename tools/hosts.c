@@ -15,7 +15,7 @@
 enum { KEY_HOST = 0x280 };
 
 static const struct argp_option hosts_option_list[] = {
-	{NULL, 0, NULL, 0, "Window:", 2},
+	{NULL, 0, NULL, 0, "Hosts:", 2},
 	{"host", KEY_HOST, "NAME", 0,
 	 "Of a merged recording only this host: name or shell pattern; repeatable", 0},
 	{0},
@@ -93,27 +93,20 @@ static int check_lone(const struct host_options *options, const char *path)
 	return err;
 }
 
-static int choose(const struct host_options *options, const char *path,
-		  const struct trace_hosts *hosts, __u32 *host)
+int hosts_check_recording(const struct host_options *options, const char *path,
+			  const struct trace_hosts *hosts)
 {
-	const char **names = calloc(hosts->count, sizeof(*names));
-	size_t wanted = 0;
+	const char **names;
 	int err;
 
+	if (!hosts->count || !options->count)
+		return check_lone(options, path);
+	names = calloc(hosts->count, sizeof(*names));
 	if (!names)
 		return failed(-ENOMEM, "no memory for the names of hosts");
-	for (size_t i = 0; i < hosts->count; i++) {
+	for (size_t i = 0; i < hosts->count; i++)
 		names[i] = hosts->all[i].name;
-		if (!hosts_want(options, names[i]))
-			continue;
-		*host = (__u32)i + 1;
-		wanted++;
-	}
 	err = hosts_check(options, path, names, hosts->count);
-	/* The sentence names them all. */
-	if (!err && wanted > 1)
-		err = trace_read(&(struct trace_read_config){.path = path, .untimed = true},
-				 (struct stream){&(const struct stream_ops){0}, NULL});
 	free(names);
 	return err;
 }
@@ -121,14 +114,19 @@ static int choose(const struct host_options *options, const char *path,
 int hosts_choose_one(const struct host_options *options, const char *path, __u32 *host)
 {
 	struct trace_hosts hosts;
-	int err = trace_hosts_read(path, &hosts);
+	size_t wanted = 0;
+	int err = failed_input(trace_hosts_read(path, &hosts));
 
 	*host = 0;
 	if (err)
-		return failed_input(err);
-	if (!hosts.count)
-		return failed_input(check_lone(options, path));
-	err = choose(options, path, &hosts, host);
+		return err;
+	err = hosts_check_recording(options, path, &hosts);
+	for (size_t i = 0; !err && i < hosts.count; i++) {
+		if (!hosts_want(options, hosts.all[i].name))
+			continue;
+		*host = (__u32)i + 1;
+		wanted++;
+	}
 	trace_hosts_free(&hosts);
-	return err;
+	return wanted > 1 ? trace_hosts_refuse(path) : err;
 }

@@ -22,6 +22,9 @@ bool hosts_want(const struct host_options *options, const char *name);
 /* -EINVAL with the names that there are, if a pattern fits none of them. */
 int hosts_check(const struct host_options *options, const char *path, const char *const *names,
 		size_t count);
+/* The same of all that are in a recording; of one that is not merged (hosts 0) its own host. */
+int hosts_check_recording(const struct host_options *options, const char *path,
+			  const struct trace_hosts *hosts);
 /*
  * For verbs that tell of one host: the number of the only one that is asked for, 0 if the recording is of one
  * host. -EINVAL if there are several.

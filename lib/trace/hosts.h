@@ -10,7 +10,4 @@
 void trace_put_origin(struct trace_buffer *out, const struct trace_origin *origin, size_t hosts);
 void trace_get_origin(struct trace_cursor *in, struct trace_origin *origin, size_t *hosts);
 
-/* -EINVAL with a sentence that names them: of several hosts nobody has chosen one. */
-int trace_hosts_refuse(const char *path);
-
 #endif

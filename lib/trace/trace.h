@@ -131,6 +131,8 @@ struct trace_hosts {
  */
 int trace_hosts_read(const char *path, struct trace_hosts *hosts);
 void trace_hosts_free(struct trace_hosts *hosts);
+/* -EINVAL with a sentence that names them: of several hosts nobody has chosen one. */
+int trace_hosts_refuse(const char *path);
 /*
  * Pushes a merged recording into a sink for each of its `count` hosts (ops NULL: not asked for), in
  * wall-clock order of the frames. What each is told is what its own recording would tell, call by call: times,

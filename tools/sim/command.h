@@ -9,6 +9,7 @@
 #include <limits.h>
 
 #include "lib/job/overrides.h"
+#include "tools/hosts.h"
 #include "tools/sim/sim.h"
 
 #define SIM_VALUES_MAX	64 /* options of one kind on a command line */
@@ -26,6 +27,7 @@ struct sim_command {
 	struct sim_values presets, sweeps, recordings;
 	struct job_overrides overrides;
 	enum import_format format;
+	struct host_options hosts; /* of merged recordings */
 	const char *tenants;
 	__u64 threads; /* points at a time; 0: as many as there are CPUs */
 	bool keys;

@@ -176,6 +176,8 @@ static int input_end(struct merge *m, struct merge_input *input)
 
 		host->loss.damaged_bytes += frames->damaged_bytes;
 		host->loss.damaged_frames += frames->damaged_frames;
+		m->inputs.result->hosts[i].loss.damaged_bytes = host->loss.damaged_bytes;
+		m->inputs.result->hosts[i].loss.damaged_frames = host->loss.damaged_frames;
 		m->raw.size = 0;
 		trace_put_loss(&m->raw, &host->loss);
 		/* What is counted is as old as before. */

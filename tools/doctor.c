@@ -14,10 +14,10 @@
 #include "lib/capture/capture.h"
 #include "lib/capture/emulator.h"
 #include "lib/cli/cli.h"
+#include "lib/cli/hosts.h"
 #include "tools/common.h"
 #include "tools/doctor_host.h"
 #include "tools/doctor_paths.h"
-#include "tools/hosts.h"
 #include "tools/verbs.h"
 
 #define PAUSE_NS 20000000

@@ -38,7 +38,7 @@ static void merge_on_signal(int number)
 	merge_signals = 1;
 }
 
-static int merge_take(void *input, unsigned int number, const char *text)
+static int merge_take_recording(void *input, unsigned int number, const char *text)
 {
 	struct merge_verb *verb = input;
 
@@ -81,10 +81,10 @@ static const struct cli_option merge_options[] = {
 
 static const struct cli merge_cli = {
 	.tables = (const struct cli_table[]){{merge_options}, {0}},
-	.children = (const struct cli_child[]){{&results_argp, offsetof(struct merge_verb, output),
-						true},
-					       {0}},
-	.take = merge_take,
+	.children =
+		(const struct cli_child[]){
+			{&results_argp, offsetof(struct merge_verb, output), true}, {0}},
+	.take = merge_take_recording,
 	.check = merge_check,
 	.arguments = "-o FILE RECORDING...",
 	.about =
@@ -125,23 +125,22 @@ static __u64 host_lost(const struct trace_merged_host *host)
 	return loss->lost + loss->missed + loss->access_lost + loss->access_missed;
 }
 
-#define MERGED(COLUMN)                                                                    \
-	COLUMN(host, none, TEXT, 16, SHOWN, row->origin.name)                             \
-	COLUMN(from, none, TIME, 18, SHOWN, count_or_none(row->from_ns))                  \
-	COLUMN(to, none, TIME, 18, SHOWN, count_or_none(row->to_ns))                      \
-	COLUMN(events, none, COUNT, 9, SHOWN, row->events)                                \
-	COLUMN(lost, none, COUNT, 7, SHOWN, host_lost(row))                               \
-	COLUMN(damaged, none, BYTES, 7, WIDE, row->loss.damaged_bytes)                    \
-	COLUMN(clock_steps, none, COUNT, 11, WIDE, row->step.count)                       \
-	COLUMN(clock_step, s, REAL, 10, WIDE,                                             \
-	       row->step.count ? (double)row->step.by_ns / 1e9 : NAN)                     \
-	COLUMN(floor, none, TEXT, 16, WIDE,                                               \
-	       *floor_text(floor_of_host(row), text) ? text : "no")                       \
+#define MERGED(COLUMN)                                                                           \
+	COLUMN(host, none, TEXT, 16, SHOWN, row->origin.name)                                    \
+	COLUMN(from, none, TIME, 18, SHOWN, count_or_none(row->from_ns))                         \
+	COLUMN(to, none, TIME, 18, SHOWN, count_or_none(row->to_ns))                             \
+	COLUMN(events, none, COUNT, 9, SHOWN, row->events)                                       \
+	COLUMN(lost, none, COUNT, 7, SHOWN, host_lost(row))                                      \
+	COLUMN(damaged, none, BYTES, 7, WIDE, row->loss.damaged_bytes)                           \
+	COLUMN(clock_steps, none, COUNT, 11, WIDE, row->step.count)                              \
+	COLUMN(clock_step, s, REAL, 10, WIDE,                                                    \
+	       row->step.count ? (double)row->step.by_ns / 1e9 : NAN)                            \
+	COLUMN(floor, none, TEXT, 16, WIDE, *floor_text(floor_of_host(row), text) ? text : "no") \
 	COLUMN(recording, none, TEXT, 0, WIDE, row->input)
 TABLE(merged, "Hosts", MERGED, struct trace_merged_host, void)
 
 /* The order of what it recorded is kept; how its times lie to those of others is not what it seems. */
-static void tell_clock(const struct merge_verb *verb, const struct trace_merged_host *host)
+static void tell_host_clock(const struct merge_verb *verb, const struct trace_merged_host *host)
 {
 	char by[UNITS_TEXT], text[HOST_TEXT + 200];
 
@@ -150,12 +149,13 @@ static void tell_clock(const struct merge_verb *verb, const struct trace_merged_
 			 "%s: its wall-clock is not known; it stands before all others",
 			 host->origin.name);
 	else if (host->step.count)
-		snprintf(text, sizeof(text),
-			 "%s: its clock was set %s by %s%s; its order is kept, and its times are by the "
-			 "clock as it was then",
-			 host->origin.name, host->step.by_ns < 0 ? "back" : "forward",
-			 units_format_duration((__u64)llabs(host->step.by_ns), by),
-			 host->step.count > 1 ? ", the greatest of several steps" : "");
+		snprintf(
+			text, sizeof(text),
+			"%s: its clock was set %s by %s%s; its order is kept, and its times are by the "
+			"clock as it was then",
+			host->origin.name, host->step.by_ns < 0 ? "back" : "forward",
+			units_format_duration((__u64)llabs(host->step.by_ns), by),
+			host->step.count > 1 ? ", the greatest of several steps" : "");
 	else
 		return;
 	if (!verb->quiet)
@@ -169,7 +169,7 @@ static int merge_tell(const struct merge_verb *verb, const struct trace_merged *
 	int err;
 
 	for (size_t i = 0; i < merged->count; i++)
-		tell_clock(verb, &merged->hosts[i]);
+		tell_host_clock(verb, &merged->hosts[i]);
 	if (verb->quiet && verb->output.to.format == OUTPUT_TEXT)
 		return 0;
 	err = common_open_writer(&writer, &verb->output, verb->inputs, tables);

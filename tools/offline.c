@@ -82,7 +82,7 @@ static int choose_hosts(struct offline *o, const struct trace_hosts *hosts,
 
 static int resolve_hosts(struct offline *o)
 {
-	struct trace_summary **summaries = calloc(o->count, sizeof(*summaries));
+	struct trace_summary **summaries = calloc(o->count, sizeof(struct trace_summary *));
 	struct period *periods = calloc(o->count, sizeof(*periods));
 	int err;
 
@@ -105,9 +105,8 @@ static int offline_find_several(struct offline *o, const struct trace_hosts *hos
 {
 	struct trace_summary *summaries = calloc(hosts->count, sizeof(*summaries));
 	const char **names = calloc(hosts->count, sizeof(*names));
-	int err = summaries && names
-			  ? trace_summarize_hosts(o->path, summaries, hosts->count)
-			  : failed(-ENOMEM, "no memory for %zu hosts", hosts->count);
+	int err = summaries && names ? trace_summarize_hosts(o->path, summaries, hosts->count)
+				     : failed(-ENOMEM, "no memory for %zu hosts", hosts->count);
 
 	if (!err)
 		err = choose_hosts(o, hosts, summaries, names);
@@ -190,8 +189,8 @@ static int offline_open(struct offline *o, const struct analysis_config *config,
 }
 
 /* Of each host its stream into what `sink` makes of it. */
-static int read_hosts(struct offline *o, bool untimed,
-		      struct stream (*sink)(struct offline *o, size_t host))
+static int offline_read_hosts(struct offline *o, bool untimed,
+			      struct stream (*sink)(struct offline *o, size_t host))
 {
 	struct trace_read_config reading = {.path = o->path, .untimed = untimed};
 	size_t last = o->hosts[o->count - 1].number;
@@ -221,7 +220,7 @@ int offline_read_devices(struct offline *o)
 
 	/* Once for all of them. */
 	if (strcmp(o->path, "-") != 0 && o->host == o->count - 1)
-		err = read_hosts(o, true, dictionary_of);
+		err = offline_read_hosts(o, true, dictionary_of);
 	return err == -EBADMSG ? 0 : err;
 }
 
@@ -232,15 +231,15 @@ struct turn {
 	struct stream_fan fan;
 };
 
-#define TURN(call, type)                                        \
-	static int turn_on_##call(void *self, type value)       \
-	{                                                       \
-		const struct turn *turn = self;                 \
-                                                                \
-		(void)value;                                    \
-		if (turn->offline->host != turn->host)          \
+#define TURN(call, type)                                         \
+	static int turn_on_##call(void *self, type value)        \
+	{                                                        \
+		const struct turn *turn = self;                  \
+                                                                 \
+		(void)value;                                     \
+		if (turn->offline->host != turn->host)           \
 			offline_turn(turn->offline, turn->host); \
-		return 0;                                       \
+		return 0;                                        \
 	}
 TURN(host, const struct host_info *)
 TURN(clock, const struct clock_anchor *)
@@ -298,15 +297,15 @@ static int offline_read(struct offline *o)
 		return failed(-ENOMEM, "no memory for %zu hosts", o->count);
 	for (size_t i = 0; i < o->count; i++) {
 		progress.total += o->hosts[i].summary.events;
-		o->turns[i] = (struct turn){o, i,
-					    {.sinks = {turn_stream(&o->turns[i]),
-						       common_clock(o->writer),
-						       common_progress(&progress),
-						       analysis_stream(o->all[i])},
-					     .count = 4}};
+		o->turns[i] = (struct turn){
+			o,
+			i,
+			{.sinks = {turn_stream(&o->turns[i]), common_clock(o->writer),
+				   common_progress(&progress), analysis_stream(o->all[i])},
+			 .count = 4}};
 	}
 	snprintf(what, sizeof(what), "reading %s", printable_of(o->path).text);
-	err = read_hosts(o, false, all_of);
+	err = offline_read_hosts(o, false, all_of);
 	common_progress_end(&progress);
 	/* Where standard input is none, that could not be seen before. */
 	if (err == -EISDIR)
@@ -413,7 +412,7 @@ static void tell_unknown(struct offline *o)
 }
 
 /* After the rest: what is missing, and whether counts are floors, of each host. */
-static int tell_limits(struct offline *o)
+static int offline_tell_limits(struct offline *o)
 {
 	int code = EXIT_OK;
 
@@ -482,7 +481,7 @@ static int offline_close(struct offline *o, int err)
 		code = EXIT_USAGE;
 	/* Loss is no error. */
 	else if (!code)
-		limits = tell_limits(o);
+		limits = offline_tell_limits(o);
 	offline_free(o);
 	return code ? code : limits;
 }

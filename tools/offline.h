@@ -5,8 +5,8 @@
 
 #include "lib/analyze/analysis.h"
 #include "lib/cli/cli.h"
+#include "lib/cli/hosts.h"
 #include "tools/common.h"
-#include "tools/hosts.h"
 
 struct turn;
 

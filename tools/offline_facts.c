@@ -85,7 +85,7 @@ static int write_facts_of_one(const struct offline *o)
 	return writer_fact(o->writer, "complete", common_complete(s));
 }
 
-static __u64 lost_of(const struct analysis *a)
+static __u64 lost_events_of(const struct analysis *a)
 {
 	const struct loss_info *loss = session_loss(a->session);
 
@@ -111,20 +111,20 @@ static const char *host_text(const struct host_row *row, size_t offset)
 }
 
 #define HOST_TEXT_OF(member) host_text(row, offsetof(struct host_info, member))
-#define HOSTS(COLUMN)                                                                              \
-	COLUMN(from, none, TIME, 18, SHOWN, count_or_none(session_first_ns(row->session)))         \
-	COLUMN(to, none, TIME, 18, SHOWN, count_or_none(session_last_ns(row->session)))            \
-	COLUMN(events, none, COUNT, 8, SHOWN, session_events(row->session))                        \
-	COLUMN(lost, none, COUNT, 7, SHOWN, lost_of(row->analysis))                                \
-	COLUMN(damaged, none, BYTES, 7, WIDE, session_loss(row->session)->damaged_bytes)           \
-	COLUMN(clock_steps, none, COUNT, 11, WIDE, row->step.count)                                \
-	COLUMN(clock_step, s, REAL, 10, WIDE, step_seconds(row))                                   \
-	COLUMN(floor, none, TEXT, 16, WIDE,                                                        \
-	       *floor_text(floor_of(row->analysis), text) ? text : "no")                           \
-	COLUMN(complete, none, TEXT, 16, WIDE, common_complete(row->session))                      \
-	COLUMN(kernel, none, TEXT, 20, WIDE, HOST_TEXT_OF(kernel))                                 \
-	COLUMN(boot_id, none, TEXT, 36, WIDE, HOST_TEXT_OF(boot_id))                               \
-	COLUMN(faultline, none, TEXT, 10, WIDE, HOST_TEXT_OF(version))                             \
+#define HOSTS(COLUMN)                                                                      \
+	COLUMN(from, none, TIME, 18, SHOWN, count_or_none(session_first_ns(row->session))) \
+	COLUMN(to, none, TIME, 18, SHOWN, count_or_none(session_last_ns(row->session)))    \
+	COLUMN(events, none, COUNT, 8, SHOWN, session_events(row->session))                \
+	COLUMN(lost, none, COUNT, 7, SHOWN, lost_events_of(row->analysis))                 \
+	COLUMN(damaged, none, BYTES, 7, WIDE, session_loss(row->session)->damaged_bytes)   \
+	COLUMN(clock_steps, none, COUNT, 11, WIDE, row->step.count)                        \
+	COLUMN(clock_step, s, REAL, 10, WIDE, step_seconds(row))                           \
+	COLUMN(floor, none, TEXT, 16, WIDE,                                                \
+	       *floor_text(floor_of(row->analysis), text) ? text : "no")                   \
+	COLUMN(complete, none, TEXT, 16, WIDE, common_complete(row->session))              \
+	COLUMN(kernel, none, TEXT, 20, WIDE, HOST_TEXT_OF(kernel))                         \
+	COLUMN(boot_id, none, TEXT, 36, WIDE, HOST_TEXT_OF(boot_id))                       \
+	COLUMN(faultline, none, TEXT, 10, WIDE, HOST_TEXT_OF(version))                     \
 	COLUMN(command, none, TEXT, 20, WIDE, HOST_TEXT_OF(command))
 TABLE(hosts, "Hosts", HOSTS, struct host_row, void)
 
@@ -157,7 +157,7 @@ static int write_facts_of_all(const struct offline *o)
 		struct wall_clock_step step;
 
 		events += session_events(s);
-		lost += lost_of(o->all[i]);
+		lost += lost_events_of(o->all[i]);
 		turned_away += loss->turned_away;
 		unwritten += loss->unwritten_events;
 		damaged += loss->damaged_bytes;

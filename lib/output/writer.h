@@ -38,10 +38,10 @@ struct writer_host {
 struct writer {
 	struct writer_config config;
 	const struct writer_ops *ops;
-	FILE *file;	       /* where the current table goes */
-	bool single;	       /* `file` is ours, for all of the output */
-	const char *directory; /* of a file a table, NULL: there is none */
-	const char *path;      /* its name for sentences */
+	FILE *file;		   /* where the current table goes */
+	bool single;		   /* `file` is ours, for all of the output */
+	const char *directory;	   /* of a file a table, NULL: there is none */
+	const char *path;	   /* its name for sentences */
 	const struct table *table; /* the current one, NULL: there is none */
 	struct table shown;	   /* what it points to */
 	const struct table *given; /* the same as its producer has it: without the column `host` */
@@ -51,12 +51,12 @@ struct writer {
 	size_t host_count, host; /* the last: whose rows are written now */
 	bool host_column;
 	const char *heading; /* that is to come, NULL: none is */
-	bool ended;   /* the table, unless another host has rows of it */
+	bool ended;	     /* the table, unless another host has rows of it */
 	bool skipped;	     /* the current table is not the one asked for */
 	bool told;	     /* something is written */
 	bool found;	     /* config.only was seen */
-	size_t tables; /* begun so far */
-	int error;     /* the first met */
+	size_t tables;	     /* begun so far */
+	int error;	     /* the first met */
 	char sentence[512];
 	void *state; /* of the format */
 };

@@ -26,7 +26,7 @@ void trace_get_origin(struct trace_cursor *in, struct trace_origin *origin, size
 	*hosts = trace_cursor_u32(in);
 }
 
-static int make_room(struct trace_hosts *hosts, size_t count)
+static int hosts_grow(struct trace_hosts *hosts, size_t count)
 {
 	struct trace_origin *all;
 
@@ -58,7 +58,7 @@ static int take_origin(struct trace_hosts *hosts, struct trace_frames *frames,
 	if (err)
 		return err == -EBADMSG ? 0 : err;
 	trace_get_origin(&cursor, &origin, &count);
-	err = make_room(hosts, count > host ? count : host);
+	err = hosts_grow(hosts, count > host ? count : host);
 	if (!err && host && host <= hosts->count)
 		hosts->all[host - 1] = origin;
 	return err;
@@ -79,7 +79,7 @@ static int find_hosts(struct trace_hosts *hosts, struct trace_frames *frames,
 		if (frames->header.type == TRACE_ORIGIN)
 			err = take_origin(hosts, frames, unpacker);
 		else
-			err = make_room(hosts, frames->header.host);
+			err = hosts_grow(hosts, frames->header.host);
 		told |= frames->header.type == TRACE_ORIGIN && hosts->count;
 	}
 	return err;

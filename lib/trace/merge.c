@@ -16,7 +16,7 @@
 #define READ_AHEAD_MOST (64u << 20) /* of all inputs together */
 #define PROGRESS_FRAMES 64
 
-struct merge {
+struct host_merge {
 	struct merge_inputs inputs;
 	struct merge_input **heap; /* the least key first; of equal ones the input given first */
 	size_t open;		   /* inputs in it */
@@ -33,7 +33,7 @@ static bool comes_before(const struct merge_input *a, const struct merge_input *
 }
 
 /* Moves the entry at `at` to where it belongs below. */
-static void heap_sink(struct merge *m, size_t at)
+static void inputs_sink(struct host_merge *m, size_t at)
 {
 	struct merge_input *moved = m->heap[at];
 	size_t child;
@@ -48,7 +48,7 @@ static void heap_sink(struct merge *m, size_t at)
 	m->heap[at] = moved;
 }
 
-static int put_frame(struct merge *m, struct trace_frame_header *header, size_t host,
+static int put_frame(struct host_merge *m, struct trace_frame_header *header, size_t host,
 		     const void *stored)
 {
 	header->recording = m->store.header.recording;
@@ -65,7 +65,7 @@ static int put_frame(struct merge *m, struct trace_frame_header *header, size_t 
 }
 
 /* Uncompressed, of what the merge has to say itself. */
-static int put_raw(struct merge *m, __u8 type, size_t host, __u64 time_ns)
+static int put_raw(struct host_merge *m, __u8 type, size_t host, __u64 time_ns)
 {
 	struct trace_frame_header header = {
 		.type = type,
@@ -81,7 +81,7 @@ static int put_raw(struct merge *m, __u8 type, size_t host, __u64 time_ns)
 	return put_frame(m, &header, host, m->raw.bytes);
 }
 
-static int put_origins(struct merge *m)
+static int put_origins(struct host_merge *m)
 {
 	const struct trace_merged *result = m->inputs.result;
 	int err = 0;
@@ -107,7 +107,7 @@ static bool host_of_frame(const struct merge_input *input, size_t *host)
 }
 
 /* Moves to the next frame that is to be copied: 1, 0 at the end, or a negative errno. */
-static int input_next(struct merge *m, struct merge_input *input)
+static int input_next(struct host_merge *m, struct merge_input *input)
 {
 	const struct trace_frame_header *header = &input->frames.header;
 	int found;
@@ -131,7 +131,7 @@ static int input_next(struct merge *m, struct merge_input *input)
 	return found;
 }
 
-static int take_loss(struct merge *m, const struct trace_frame_header *header, size_t host,
+static int take_loss(struct host_merge *m, const struct trace_frame_header *header, size_t host,
 		     const __u8 *stored)
 {
 	struct merge_host *own = &m->inputs.hosts[host];
@@ -145,7 +145,7 @@ static int take_loss(struct merge *m, const struct trace_frame_header *header, s
 	return 0;
 }
 
-static int copy_frame(struct merge *m, struct merge_input *input)
+static int merge_copy(struct host_merge *m, struct merge_input *input)
 {
 	struct trace_frame_header header = input->frames.header;
 	const __u8 *stored;
@@ -163,7 +163,7 @@ static int copy_frame(struct merge *m, struct merge_input *input)
 }
 
 /* What could not be read of it is a loss of its hosts, which nobody would see else. */
-static int input_end(struct merge *m, struct merge_input *input)
+static int input_end(struct host_merge *m, struct merge_input *input)
 {
 	const struct trace_frames *frames = &input->frames;
 	int err = 0;
@@ -186,9 +186,9 @@ static int input_end(struct merge *m, struct merge_input *input)
 	return err;
 }
 
-static int open_inputs(struct merge *m)
+static int open_inputs(struct host_merge *m)
 {
-	m->heap = calloc(m->inputs.count + 1, sizeof(*m->heap));
+	m->heap = calloc(m->inputs.count + 1, sizeof(struct merge_input *));
 	if (!m->heap)
 		return failed(-ENOMEM, "no memory for %zu recordings", m->inputs.count);
 	for (size_t i = 0; i < m->inputs.count; i++) {
@@ -206,11 +206,11 @@ static int open_inputs(struct merge *m)
 			trace_source_trim(&input->frames.source);
 	}
 	for (size_t i = m->open / 2; i-- > 0;)
-		heap_sink(m, i);
+		inputs_sink(m, i);
 	return 0;
 }
 
-static int tell_progress(const struct merge *m, const struct trace_merge_config *config)
+static int tell_progress(const struct host_merge *m, const struct trace_merge_config *config)
 {
 	__u64 done = m->done;
 
@@ -221,14 +221,14 @@ static int tell_progress(const struct merge *m, const struct trace_merge_config 
 	return config->progress(config->self, done, m->inputs.bytes);
 }
 
-static int merge_all(struct merge *m, const struct trace_merge_config *config)
+static int copy_all(struct host_merge *m, const struct trace_merge_config *config)
 {
 	int err = 0, found;
 
 	while (!err && m->open) {
 		struct merge_input *input = m->heap[0];
 
-		err = copy_frame(m, input);
+		err = merge_copy(m, input);
 		found = err ? 0 : input_next(m, input);
 		if (err || found < 0)
 			return err ? err : found;
@@ -238,13 +238,13 @@ static int merge_all(struct merge *m, const struct trace_merge_config *config)
 			m->heap[0] = m->heap[--m->open];
 		}
 		if (m->open)
-			heap_sink(m, 0);
+			inputs_sink(m, 0);
 		err = err ? err : tell_progress(m, config);
 	}
 	return err;
 }
 
-static int merge_into(struct merge *m, const struct trace_merge_config *config,
+static int merge_into(struct host_merge *m, const struct trace_merge_config *config,
 		      struct trace_merged *merged)
 {
 	int err = merge_look(&m->inputs, config, merged), closed;
@@ -256,7 +256,7 @@ static int merge_into(struct merge *m, const struct trace_merge_config *config,
 	if (err)
 		return err;
 	err = put_origins(m) ?: open_inputs(m);
-	err = err ?: merge_all(m, config);
+	err = err ?: copy_all(m, config);
 	err = err ?: trace_store_commit(&m->store);
 	merged->frames = m->sequence;
 	merged->bytes = m->store.written;
@@ -266,7 +266,7 @@ static int merge_into(struct merge *m, const struct trace_merge_config *config,
 
 int trace_merge(const struct trace_merge_config *config, struct trace_merged *merged)
 {
-	struct merge m = {.sequence = 0};
+	struct host_merge m = {.sequence = 0};
 	int err;
 
 	*merged = (struct trace_merged){0};

@@ -17,14 +17,13 @@ static int check_output(const struct trace_merge_config *config, const char *inp
 
 	if (stat(config->path, &output) || !S_ISREG(output.st_mode))
 		return 0;
-	if ((!stat(input, &file) && same_file(&file, &output)) ||
-	    trace_has_segment(input, &output))
+	if ((!stat(input, &file) && same_file(&file, &output)) || trace_has_segment(input, &output))
 		return failed(-EINVAL, "%s: is the input %s; choose another name for the output",
 			      config->path, input);
 	return 0;
 }
 
-static int grow(struct merge_inputs *inputs, size_t more)
+static int add_hosts(struct merge_inputs *inputs, size_t more)
 {
 	struct trace_merged *result = inputs->result;
 	size_t count = result->count + more;
@@ -122,7 +121,7 @@ static int look_at_hosts(struct merge_inputs *inputs, struct merge_input *input,
 
 	input->first = inputs->result->count;
 	input->count = count;
-	err = err ? err : grow(inputs, count);
+	err = err ? err : add_hosts(inputs, count);
 	for (size_t i = 0; !err && i < count; i++) {
 		size_t index = input->first + i;
 
@@ -138,8 +137,8 @@ static int look_at_hosts(struct merge_inputs *inputs, struct merge_input *input,
 	return err;
 }
 
-static int look_at(struct merge_inputs *inputs, struct merge_input *input,
-		   const struct trace_merge_config *config)
+static int look_through(struct merge_inputs *inputs, struct merge_input *input,
+			const struct trace_merge_config *config)
 {
 	struct trace_hosts hosts;
 	int err;
@@ -168,7 +167,7 @@ int merge_look(struct merge_inputs *inputs, const struct trace_merge_config *con
 	for (size_t i = 0; !err && i < config->count; i++) {
 		inputs->all[i].path = config->inputs[i];
 		inputs->all[i].frames.source.fd = -1;
-		err = look_at(inputs, &inputs->all[i], config);
+		err = look_through(inputs, &inputs->all[i], config);
 		inputs->count = i + 1;
 	}
 	return err;

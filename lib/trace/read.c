@@ -85,7 +85,7 @@ static int find_reader(const struct reading *reading, struct reader *readers, si
 	return (*reader)->sink.ops != NULL;
 }
 
-static int read_all(struct reading *reading, struct reader *readers, size_t count)
+static int read_frames_of_all(struct reading *reading, struct reader *readers, size_t count)
 {
 	struct reader *reader = NULL;
 	int found, err = 0;
@@ -119,7 +119,7 @@ static int read_into(struct reading *reading, const struct trace_read_config *co
 	err = trace_unpacker_open(&reading->unpacker);
 	if (!err && !reading->events)
 		err = failed(-ENOMEM, "no memory to read a recording");
-	err = err ? err : read_all(reading, readers, count);
+	err = err ? err : read_frames_of_all(reading, readers, count);
 	trace_unpacker_close(&reading->unpacker);
 	trace_buffer_free(&reading->memory);
 	for (size_t i = 0; i < count; i++)

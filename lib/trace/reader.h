@@ -28,7 +28,7 @@ struct reading {
 	struct event *events;
 	bool untimed;  /* of trace_read_config */
 	bool of_hosts; /* of a merged recording those asked for, by their numbers */
-	bool stopped; /* no more memory for what is read */
+	bool stopped;  /* no more memory for what is read */
 };
 
 /* Of a host: nothing that its frames say means anything in those of another. */

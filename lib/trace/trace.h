@@ -101,7 +101,7 @@ struct trace_read_config {
 	const char *path; /* a .flt, a flight recorder's .flt, or "-" */
 	bool strict;	  /* stop at the first damage instead of skipping past it */
 	bool untimed;	  /* neither events nor windows, which are not even read */
-	__u32 host;	  /* of a merged recording the one whose stream it is, from 1; 0: it is no merged one */
+	__u32 host; /* of a merged recording the one whose stream it is, from 1; 0: it is no merged one */
 };
 
 /*
@@ -149,9 +149,9 @@ struct trace_summary {
 	__u64 last_ns;
 	__u64 events;
 	__u64 frames;
-	__u64 bytes;		 /* of the file */
-	__u32 recording;	 /* the number that each of its frames has */
-	struct loss_info loss;	 /* the last, with damage and cut */
+	__u64 bytes;	       /* of the file */
+	__u32 recording;       /* the number that each of its frames has */
+	struct loss_info loss; /* the last, with damage and cut */
 };
 
 /* -EPROTO as trace_read(); -ESPIPE for "-". Damage is no error here: see summary->loss. */

@@ -248,7 +248,8 @@ static char *rows_of(const char *json, const char *host)
 	if (host)
 		snprintf(prefix, sizeof(prefix), "{\"host\":\"%s\",", host);
 	length = strlen(prefix);
-	for (const char *line = json; *line; line += strcspn(line, "\n") + (line[strcspn(line, "\n")] != 0)) {
+	for (const char *line = json; *line;
+	     line += strcspn(line, "\n") + (line[strcspn(line, "\n")] != 0)) {
 		size_t size = strcspn(line, "\n");
 
 		while (size && strchr(",]}", line[size - 1]))
@@ -266,7 +267,8 @@ static void assert_rows_among_all(const char *verb, size_t host, const char *nam
 	int status;
 	char *own = output_of(verb, files[host], "", &status);
 	char *all = output_of(verb, fleet, "", &status);
-	char *own_rows = rows_of(strchr(own, '\n'), NULL), *rows, *hosts = strstr(all, "\"hosts\":[");
+	char *own_rows = rows_of(strchr(own, '\n'), NULL), *rows,
+	     *hosts = strstr(all, "\"hosts\":[");
 
 	/* A table of their own, which no recording of one host has. */
 	if (hosts)
@@ -281,8 +283,14 @@ static void assert_rows_among_all(const char *verb, size_t host, const char *nam
 }
 
 static const char *const verbs[] = {
-	"report --json", "footprint --json", "timeline --all --json", "report", "footprint",
-	"timeline --all", "report --json --raw-time", "report --json --since +100ms --until +400ms",
+	"report --json",
+	"footprint --json",
+	"timeline --all --json",
+	"report",
+	"footprint",
+	"timeline --all",
+	"report --json --raw-time",
+	"report --json --since +100ms --until +400ms",
 };
 
 static void hosts_that_are_alike_stay_apart(void **state)
@@ -369,8 +377,8 @@ static void frames_are_in_wall_clock_order(void **state)
 	for (size_t host = 0; host < 2; host++) {
 		const struct trace_writer_config config = {.path = files[host], .overwrite = true};
 		struct trace_writer *writer;
-		struct stream stream = recording_begin(&writer, &config, starts[host],
-						       WALL + host * MS);
+		struct stream stream =
+			recording_begin(&writer, &config, starts[host], WALL + host * MS);
 
 		order.offset[host] = WALL + host * MS - starts[host];
 		for (__u64 i = 0; i < 101; i++) {
@@ -406,9 +414,9 @@ static void what_is_given_twice_is_refused(void **state)
 	record_alike(0, NULL);
 	record_alike(1, NULL);
 	copy_file(files[0], files[2]);
-	assert_int_equal(merge_files(&merged, 3,
-				     (const char *const[]){files[0], files[1], files[2]}),
-			 -EINVAL);
+	assert_int_equal(
+		merge_files(&merged, 3, (const char *const[]){files[0], files[1], files[2]}),
+		-EINVAL);
 	trace_merged_free(&merged);
 	assert_non_null(strstr(failure_text(), "is of the same recording of host synthetic as"));
 	assert_int_equal(access(fleet, F_OK), -1);
@@ -502,11 +510,10 @@ static void loss_adds_up(void **state)
 
 	for (size_t host = 0; host < 3; host++) {
 		const struct trace_writer_config config = {.path = files[host], .overwrite = true};
-		struct loss_info loss = {.produced = 100, .received = 100 - 7 * host,
-					 .lost = 7 * host};
+		struct loss_info loss = {
+			.produced = 100, .received = 100 - 7 * host, .lost = 7 * host};
 		struct trace_writer *writer;
-		struct stream stream =
-			recording_begin(&writer, &config, (host + 1) * SECOND, WALL);
+		struct stream stream = recording_begin(&writer, &config, (host + 1) * SECOND, WALL);
 
 		stream_events(stream, &(struct event){.time_ns = (host + 1) * SECOND + 1}, 1);
 		stream.ops->loss(stream.self, &loss);

@@ -262,7 +262,7 @@ static void note_no_room(struct sim_command *command, size_t at)
 }
 
 /* Hosts of a merged recording are as recordings of their own. */
-static int read_hosts(struct sim_command *command, const char *path, __u32 *number)
+static int read_recorded_hosts(struct sim_command *command, const char *path, __u32 *number)
 {
 	struct import_missing missing;
 	struct trace_hosts hosts;
@@ -296,7 +296,7 @@ static int read_recordings(struct sim_command *command)
 	if (err)
 		return err;
 	for (size_t i = 0; !err && i < command->recordings.count; i++) {
-		err = read_hosts(command, command->recordings.at[i], &number);
+		err = read_recorded_hosts(command, command->recordings.at[i], &number);
 		if (err == -EDQUOT) {
 			note_no_room(command, i);
 			return 0;

@@ -8,8 +8,8 @@
 
 #include <limits.h>
 
+#include "lib/cli/hosts.h"
 #include "lib/job/overrides.h"
-#include "tools/hosts.h"
 #include "tools/sim/sim.h"
 
 #define SIM_VALUES_MAX	64 /* options of one kind on a command line */

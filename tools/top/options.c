@@ -187,10 +187,11 @@ static const struct cli_option top_option_list[] = {
 
 static const struct cli top_cli = {
 	.tables = (const struct cli_table[]){{top_option_list}, {0}},
-	.children = (const struct cli_child[]){{&batch_argp, offsetof(struct asked, top.to), true},
-					       {&memory_argp, 0, true},
-					       {&hosts_argp, offsetof(struct asked, top.hosts), true},
-					       {0}},
+	.children =
+		(const struct cli_child[]){{&batch_argp, offsetof(struct asked, top.to), true},
+					   {&memory_argp, 0, true},
+					   {&hosts_argp, offsetof(struct asked, top.hosts), true},
+					   {0}},
 	.arguments = "[INTERVAL [COUNT]]",
 	.take = top_take_argument,
 	.check = top_check,

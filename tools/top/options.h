@@ -4,8 +4,8 @@
 #define FAULTLINE_TOP_OPTIONS_H
 
 #include "lib/analyze/slo.h"
+#include "lib/cli/hosts.h"
 #include "lib/output/destination.h"
-#include "tools/hosts.h"
 #include "tools/top/collect.h"
 
 struct top_options {

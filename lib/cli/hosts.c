@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "tools/hosts.h"
+#include "lib/cli/hosts.h"
 
 #include <errno.h>
 #include <fnmatch.h>

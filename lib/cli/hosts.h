@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* --host NAME: which hosts of a merged recording a verb tells of. */
-#ifndef FAULTLINE_TOOLS_HOSTS_H
-#define FAULTLINE_TOOLS_HOSTS_H
+#ifndef FAULTLINE_CLI_HOSTS_H
+#define FAULTLINE_CLI_HOSTS_H
 
 #include <argp.h>
 

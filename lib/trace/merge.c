@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/fail.h"
+#include "lib/trace/columns.h"
 #include "lib/trace/hosts.h"
 #include "lib/trace/merge_private.h"
 #include "lib/trace/pack.h"
@@ -145,6 +146,28 @@ static int take_loss(struct host_merge *m, const struct trace_frame_header *head
 	return 0;
 }
 
+/* A frame without events: until when it was recorded is known by what is left of a damaged one, too. */
+static int put_span(struct host_merge *m, const struct trace_frame_header *header, size_t host)
+{
+	struct trace_frame_header span = {
+		.type = TRACE_EVENTS,
+		.first_ns = header->first_ns,
+		.last_ns = header->last_ns,
+	};
+	const struct event event = {0};
+	const struct trace_tick tick = {0};
+	__u64 scratch[2] = {0};
+
+	m->raw.size = 0;
+	trace_buffer_put_u32(&m->raw, 0);
+	trace_columns_encode(&trace_event_layout, &event, 0, scratch, &m->raw, NULL);
+	trace_columns_encode(&trace_tick_layout, &tick, 0, scratch, &m->raw, NULL);
+	if (m->raw.failed)
+		return failed(-ENOMEM, "no memory for a frame");
+	span.raw_length = span.stored_length = (__u32)m->raw.size;
+	return put_frame(m, &span, host, m->raw.bytes);
+}
+
 static int merge_copy(struct host_merge *m, struct merge_input *input)
 {
 	struct trace_frame_header header = input->frames.header;
@@ -152,7 +175,11 @@ static int merge_copy(struct host_merge *m, struct merge_input *input)
 	size_t host;
 	int found = trace_frames_payload(&input->frames, &stored), err = 0;
 
-	if (found <= 0 || !host_of_frame(input, &host))
+	/* It was looked at when the input came to it. */
+	host_of_frame(input, &host);
+	if (!found && (header.type == TRACE_EVENTS || header.type == TRACE_AGGREGATE))
+		return put_span(m, &header, host);
+	if (found <= 0)
 		return found;
 	if (header.type == TRACE_LOSS)
 		err = take_loss(m, &header, host, stored);

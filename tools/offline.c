@@ -497,9 +497,10 @@ int offline_run(struct offline *o, const struct analysis_config *config,
 	}
 	if (!err)
 		err = offline_read(o);
-	offline_turn(o, 0);
-	if (!err)
+	if (!err) {
+		offline_turn(o, 0);
 		err = verb->write(o);
+	}
 	return offline_close(o, err);
 }
 

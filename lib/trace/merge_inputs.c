@@ -116,7 +116,7 @@ static int look_at_hosts(struct merge_inputs *inputs, struct merge_input *input,
 {
 	size_t count = hosts->count ?: 1;
 	struct trace_summary *summaries = calloc(count, sizeof(*summaries));
-	int err = summaries ? trace_summarize_hosts(input->path, summaries, count)
+	int err = summaries ? failed_input(trace_summarize_hosts(input->path, summaries, count))
 			    : failed(-ENOMEM, "no memory to look at %s", input->path);
 
 	input->first = inputs->result->count;
@@ -145,7 +145,8 @@ static int look_through(struct merge_inputs *inputs, struct merge_input *input,
 
 	if (!strcmp(input->path, "-"))
 		return failed(-EINVAL, "standard input cannot be read twice; name a file");
-	err = check_output(config, input->path) ?: trace_hosts_read(input->path, &hosts);
+	err = check_output(config, input->path)
+		      ?: failed_input(trace_hosts_read(input->path, &hosts));
 	if (err)
 		return err;
 	err = look_at_hosts(inputs, input, &hosts);

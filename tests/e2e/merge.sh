@@ -73,10 +73,8 @@ equal "nor one that is read, with --force" $? 2
 ln -s nowhere link.flt
 "$FAULTLINE" merge -o link.flt a.flt b.flt >/dev/null 2>run.err
 equal "nor a link followed" "$? $(readlink link.flt)" '1 nowhere'
-(ulimit -Hn 16 && "$FAULTLINE" merge -o few.flt a.flt b.flt >/dev/null 2>run.err)
-status=$?
-[ "$(id -u)" = 0 ] && ok "a limit of open files is raised or told" ||
-	equal "a limit of open files is told" "$status $(grep -c RLIMIT_NOFILE run.err)" '1 1'
+(ulimit -n 16 && exec "$FAULTLINE" merge -q -o few.flt a.flt b.flt ring.flt) 2>run.err
+equal "a limit of open files is raised" $? 0
 
 # Killed at any time there is no half file; of two at once one has the name.
 whole=$(stat -c %s fleet.flt)

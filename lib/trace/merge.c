@@ -14,7 +14,7 @@
 #include "lib/trace/store.h"
 #include "lib/trace/unpack.h"
 
-#define READ_AHEAD_MOST (64u << 20) /* of all inputs together */
+#define READ_AHEAD_MOST (8u << 20) /* of all inputs together */
 #define PROGRESS_FRAMES 64
 
 struct host_merge {

@@ -51,7 +51,7 @@ static int tell_begin(struct stream stream, unsigned int number, __u64 start_ns)
 		       ?: stream.ops->device(stream.self, &device);
 }
 
-static int write_recording(unsigned int number, size_t count)
+static int write_host_recording(unsigned int number, size_t count)
 {
 	const struct trace_writer_config config = {.path = names[number], .overwrite = true};
 	__u64 start_ns = (number + 1) * 100 * NSEC_PER_SEC, now_ns = start_ns;
@@ -127,8 +127,8 @@ static int merge_inputs(unsigned int files, size_t count)
 }
 
 /* In a process of its own, so that it is known what memory it took. */
-static int measure(const char *name, int (*work)(unsigned int, size_t), unsigned int files,
-		   size_t count)
+static int measure_merge(const char *name, int (*work)(unsigned int, size_t), unsigned int files,
+			 size_t count)
 {
 	uint64_t least = UINT64_MAX;
 	long peak = 0;
@@ -167,15 +167,15 @@ static int merge_bench(unsigned int files, size_t count)
 	for (unsigned int i = 0; i < files; i++) {
 		snprintf(names[i], sizeof(names[i]), "%s/%u.flt", folder, i);
 		inputs[i] = names[i];
-		if (write_recording(i, count)) {
+		if (write_host_recording(i, count)) {
 			fprintf(stderr, "merge_bench: %s\n", failure_text());
 			return 1;
 		}
 	}
-	status |= measure("merge_read", read_inputs, FEW, count);
-	status |= measure("merge", merge_inputs, FEW, count);
-	status |= measure("merge_read", read_inputs, files, count);
-	status |= measure("merge", merge_inputs, files, count);
+	status |= measure_merge("merge_read", read_inputs, FEW, count);
+	status |= measure_merge("merge", merge_inputs, FEW, count);
+	status |= measure_merge("merge_read", read_inputs, files, count);
+	status |= measure_merge("merge", merge_inputs, files, count);
 	return status;
 }
 

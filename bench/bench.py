@@ -134,6 +134,7 @@ def bench_nic(scratch):
 
 def bench_trace(scratch):
     bench_program("trace_bench", scratch)
+    bench_program("merge_bench", scratch)
     # The faults of a storm are only counted; those of devices are put together stage by stage.
     events = 3000017
     run([f"{ROOT}/build/bench/trace_bench", str(events), "iofault", "iofault.flt"], scratch)

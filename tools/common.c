@@ -189,6 +189,26 @@ static int common_resolve(const struct trace_summary *summary, const struct unit
 	return 0;
 }
 
+int common_resolve_window(const struct window_options *window, const struct trace_summary *summary,
+			  struct period *period)
+{
+	int err = 0;
+
+	*period = (struct period){0};
+	if (window->has_since)
+		err = common_resolve(summary, &window->since, window->since_text, wall_clock_since,
+				     &period->since_ns);
+	if (err || !window->has_until)
+		return err;
+	err = common_resolve(summary, &window->until, window->until_text, wall_clock_until,
+			     &period->until_ns);
+	if (!err && period->until_ns <= period->since_ns)
+		err = failed(-EINVAL, "--until %s is not after %s%s", window->until_text,
+			     window->has_since ? "--since " : "the recording's start",
+			     window->has_since ? window->since_text : "");
+	return err;
+}
+
 int common_open_recording(const char *path, const struct window_options *window,
 			  struct period *period, struct trace_summary *summary)
 {
@@ -201,18 +221,74 @@ int common_open_recording(const char *path, const struct window_options *window,
 	else if (window->has_since || window->has_until)
 		err = failed(-EINVAL, "--since and --until need a file: standard input has no end "
 				      "that could be known before");
-	if (!err && window->has_since)
-		err = common_resolve(summary, &window->since, window->since_text, wall_clock_since,
-				     &period->since_ns);
-	if (err || !window->has_until)
+	return err ? err : common_resolve_window(window, summary, period);
+}
+
+/* Where the first of them begins and the last one ends, in wall-clock time. */
+static int span_of_hosts(struct trace_summary *const *hosts, size_t count, __u64 *from, __u64 *to)
+{
+	*from = UINT64_MAX;
+	*to = 0;
+	for (size_t i = 0; i < count; i++) {
+		const struct trace_summary *host = hosts[i];
+		__u64 start = wall_clock_at(&host->clock, host->host.start_ns ?: host->first_ns);
+		__u64 end = wall_clock_at(&host->clock, host->last_ns);
+
+		if (!host->clock.count)
+			return failed(-EINVAL,
+				      "--since and --until: the wall-clock of host %s is not "
+				      "known; leave it out with --host",
+				      host->host.hostname);
+		*from = start < *from ? start : *from;
+		*to = end > *to ? end : *to;
+	}
+	return 0;
+}
+
+static __u64 realtime_of(const struct units_time *time, __u64 from, __u64 to)
+{
+	__u64 day = from - from % NS_PER_DAY + time->ns;
+
+	switch (time->base) {
+	case UNITS_TIME_OF_DAY:
+		return day < from && day + NS_PER_DAY <= to ? day + NS_PER_DAY : day;
+	case UNITS_TIME_AFTER_START:
+		return from + time->ns;
+	case UNITS_TIME_BEFORE_END:
+		return to > time->ns ? to - time->ns : 0;
+	default:
+		return time->ns;
+	}
+}
+
+int common_resolve_hosts(const struct window_options *window, struct trace_summary *const *hosts,
+			 struct period *periods, size_t count)
+{
+	__u64 from, to, since, until;
+	int err;
+
+	memset(periods, 0, count * sizeof(*periods));
+	if (!window->has_since && !window->has_until)
+		return 0;
+	err = span_of_hosts(hosts, count, &from, &to);
+	if (err)
 		return err;
-	err = common_resolve(summary, &window->until, window->until_text, wall_clock_until,
-			     &period->until_ns);
-	if (!err && period->until_ns <= period->since_ns)
-		err = failed(-EINVAL, "--until %s is not after %s%s", window->until_text,
-			     window->has_since ? "--since " : "the recording's start",
-			     window->has_since ? window->since_text : "");
-	return err;
+	since = window->has_since ? realtime_of(&window->since, from, to) : from;
+	until = window->has_until ? realtime_of(&window->until, from, to) : UINT64_MAX;
+	if (until <= since)
+		return failed(-EINVAL, "--until %s is not after %s%s", window->until_text,
+			      window->has_since ? "--since " : "the recording's start",
+			      window->has_since ? window->since_text : "");
+	for (size_t i = 0; i < count; i++) {
+		const struct wall_clock *clock = &hosts[i]->clock;
+
+		if (window->has_since)
+			periods[i].since_ns = wall_clock_since(clock, since);
+		/* Of a host that began later nothing is left: 0 would be all of it. */
+		if (window->has_until)
+			periods[i].until_ns = wall_clock_until(clock, until) ?: 1;
+	}
+	return 0;
 }
 
 void common_aside(const struct output_options *output, const char *sentence)

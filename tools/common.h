@@ -68,6 +68,16 @@ int common_limits(const struct output_options *output, const char *kept, unsigne
 int common_open_recording(const char *path, const struct window_options *window,
 			  struct period *period, struct trace_summary *summary);
 
+/* The same of what was looked at already. */
+int common_resolve_window(const struct window_options *window, const struct trace_summary *summary,
+			  struct period *period);
+/*
+ * Of several hosts at once: what is after the start, before the end or a time of day is so of all of them
+ * together, by their wall-clocks.
+ */
+int common_resolve_hosts(const struct window_options *window, struct trace_summary *const *hosts,
+			 struct period *periods, size_t count);
+
 /* A sink that gives the writer its clock; put it before whatever prints. */
 struct stream common_clock(struct writer *writer);
 

@@ -14,6 +14,7 @@
 #include "lib/capture/capture.h"
 #include "lib/capture/emulator.h"
 #include "lib/cli/cli.h"
+#include "lib/cli/hosts.h"
 #include "tools/common.h"
 #include "tools/doctor_host.h"
 #include "tools/doctor_paths.h"
@@ -27,6 +28,7 @@ struct doctor {
 	const char *recording; /* NULL: this host */
 	const char *inputs[2]; /* the same, NULL at the end */
 	__u64 watch_ns;	       /* 0: programs are loaded, nothing is attached */
+	struct host_options hosts;
 	struct analysis *analysis;
 	struct writer *writer;
 	struct host_check checks[HOST_CHECKS];
@@ -67,6 +69,9 @@ static int doctor_check(void *input)
 		return failed(-EINVAL,
 			      "--emulator %s: accepted: of this host, not with a recording",
 			      capture->emulator);
+	if (!doctor->recording && doctor->hosts.count)
+		return failed(-EINVAL, "--host %s: accepted: with a recording",
+			      doctor->hosts.patterns[0]);
 	if (!doctor->recording && memory_limit_now() != memory_limit_default())
 		return failed(-EINVAL, "--max-memory: accepted: with a recording");
 	if (capture->emulator && emulator_check(capture->emulator))
@@ -79,6 +84,7 @@ static const struct cli doctor_cli = {
 	.children =
 		(const struct cli_child[]){{&output_argp, offsetof(struct doctor, output), true},
 					   {&memory_argp, 0, true},
+					   {&hosts_argp, offsetof(struct doctor, hosts), true},
 					   {0}},
 	.arguments = "[FILE]",
 	.argument = offsetof(struct doctor, recording),
@@ -110,9 +116,11 @@ static int check_recording(const struct doctor *doctor)
 
 static int read_recording(struct doctor *doctor)
 {
-	const struct trace_read_config reading = {.path = doctor->recording};
-	int error;
+	struct trace_read_config reading = {.path = doctor->recording};
+	int error = hosts_choose_one(&doctor->hosts, reading.path, &reading.host);
 
+	if (error)
+		return error;
 	error = trace_read(&reading, analysis_stream(doctor->analysis));
 	/* What a damaged one still holds is told, and then what is wrong with it. */
 	if (error != -EBADMSG)

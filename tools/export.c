@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/memory.h"
@@ -111,19 +112,43 @@ static const struct cli export_cli = {
 		"dashboards/clickhouse.",
 };
 
-/* Those whose events one recording holds, one after the other; each gets files of its own. */
+/* Each gets files of its own; the first result that is neither EXIT_OK nor EXIT_LOSS ends it. */
+static int for_hosts(const char *path, const struct trace_hosts *hosts,
+		     const struct export_format *format, const struct export_job *job,
+		     export_step *step)
+{
+	size_t count = hosts->count ? hosts->count : 1;
+	struct trace_summary *summaries = calloc(count, sizeof(*summaries));
+	int worst = EXIT_OK, code;
+
+	if (!summaries)
+		return failed(-ENOMEM, "no memory for %zu hosts", count);
+	code = failed_input(hosts->count ? trace_summarize_hosts(path, summaries, count)
+					 : trace_summarize(path, summaries));
+	for (size_t i = 0; i < count && (code == EXIT_OK || code == EXIT_LOSS); i++) {
+		const struct export_part part = {path, &summaries[i], &summaries[i].host,
+						 hosts->count ? (__u32)i + 1 : 0};
+
+		code = step(format, job, &part);
+		worst = code ? code : worst;
+	}
+	for (size_t i = 0; i < count; i++)
+		trace_summary_free(&summaries[i]);
+	free(summaries);
+	return code ? code : worst;
+}
+
+/* Those whose events one recording holds, one after the other. */
 static int for_each_host(const char *path, const struct export_format *format,
 			 const struct export_job *job, export_step *step)
 {
-	struct trace_summary summary = {0};
-	int code = failed_input(trace_summarize(path, &summary));
+	struct trace_hosts hosts;
+	int code = failed_input(trace_hosts_read(path, &hosts));
 
-	if (!code) {
-		const struct export_part part = {path, &summary, &summary.host};
-
-		code = step(format, job, &part);
-	}
-	trace_summary_free(&summary);
+	if (code)
+		return code;
+	code = for_hosts(path, &hosts, format, job, step);
+	trace_hosts_free(&hosts);
 	return code;
 }
 

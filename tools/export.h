@@ -11,6 +11,7 @@ struct export_part {
 	const char *path; /* of the recording */
 	const struct trace_summary *summary;
 	const struct host_info *host;
+	__u32 number; /* in a merged recording; 0: it is of this host alone */
 };
 
 struct export_job {

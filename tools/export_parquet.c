@@ -164,11 +164,12 @@ static int write_parquet(const struct export_job *job, const struct export_part 
 	};
 	const struct analysis_config config = {.without_findings = true, .slos = job->slos};
 	struct parquet_export export = {
-		.offline = {.path = part->path, .output.to.format = OUTPUT_PARQUET},
+		.offline = {.path = part->path,
+			    .only = part->number,
+			    .output.to.format = OUTPUT_PARQUET},
 		.job = job,
 		.part = part,
 	};
-
 	return offline_run(&export.offline, &config, &verb);
 }
 

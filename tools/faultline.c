@@ -12,6 +12,7 @@ static const struct verb verbs[] = {
 	{"protect", "what to pin so that devices hardly fault, and at what cost", verb_protect},
 	{"slo", "which I/O broke its objective, and which fault caused it", verb_slo},
 	{"export", "recordings as Parquet files, for engines that hold a fleet's", verb_export},
+	{"merge", "one recording of those of several hosts", verb_merge},
 	{"sim", "translation for many tenants, simulated: DevTLB, IOTLB, PTB, prefetching",
 	 verb_sim},
 	{"accesses", "which pages a trace needs, how soon again, who shares them", verb_accesses},

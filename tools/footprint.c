@@ -67,18 +67,25 @@ static bool any_access(const struct analysis *a)
 	return false;
 }
 
-static int write_footprint(struct offline *o)
+static int write_footprint_text(struct offline *o)
 {
-	bool brief = offline_is_text(o) && !o->output.wide;
-
-	if (!offline_is_text(o) || any_access(o->analysis))
-		return offline_write(o, &footprint_analyzer,
-				     &(struct table_wish){.limit = brief ? TEXT_POINTS : 0});
+	if (any_access(o->analysis))
+		return offline_write_text(
+			o, &footprint_analyzer,
+			&(struct table_wish){.limit = o->output.wide ? 0 : TEXT_POINTS});
 	offline_write_limits(o);
 	return writer_note(
 		o->writer,
 		"No access was recorded: footprints come from the access log of emulated "
 		"devices, which this recording does not have in the time asked for.");
+}
+
+static int write_footprint(struct offline *o)
+{
+	static const struct table_wish everything;
+
+	return offline_is_text(o) ? offline_each(o, write_footprint_text)
+				  : offline_write(o, &footprint_analyzer, &everything);
 }
 
 int verb_footprint(int argc, char **argv)

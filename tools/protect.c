@@ -111,7 +111,7 @@ static int study_simulate(struct study *study)
 /* Clocks of several hosts are several: then times are monotonic ns. */
 static void study_clock(const struct study *study, struct writer *writer)
 {
-	const struct wall_clock *clock = session_clock(study->recordings[0].session);
+	const struct wall_clock *clock = session_clock(study->recordings[0]->session);
 
 	for (size_t i = 0; study->recording_count == 1 && i < clock->count; i++)
 		writer_clock(writer, &clock->anchors[i]);
@@ -122,9 +122,15 @@ static int write_facts(const struct study *study, struct writer *writer)
 	if (study->output.to.format != OUTPUT_JSON)
 		return 0;
 	writer_fact(writer, "label", "model");
-	for (size_t i = 0; i < study->recording_count; i++)
-		writer_fact(writer, study->recording_count == 1 ? "source" : study->arguments[i],
-			    study_sources[study->recordings[i].source]);
+	for (size_t i = 0; i < study->recording_count; i++) {
+		const struct study_recording *recording = study->recordings[i];
+		char name[STUDY_NAME];
+
+		writer_fact(writer,
+			    study->recording_count == 1 ? "source"
+							: study_recording_name(recording, name),
+			    study_sources[recording->source]);
+	}
 	return writer_error(writer);
 }
 
@@ -137,9 +143,12 @@ static int write_sources(const struct study *study, struct writer *writer)
 		[SOURCE_MAPPINGS] = "DMA mappings",
 	};
 
-	for (size_t i = 0; i < study->recording_count; i++)
-		writer_note(writer, "%s: %s.", study->recordings[i].path,
-			    what[study->recordings[i].source]);
+	for (size_t i = 0; i < study->recording_count; i++) {
+		char name[STUDY_NAME];
+
+		writer_note(writer, "%s: %s.", study_recording_name(study->recordings[i], name),
+			    what[study->recordings[i]->source]);
+	}
 	if (!study->tenant_count)
 		writer_note(writer,
 			    "No access was recorded: they come from the access log of emulated "
@@ -177,7 +186,7 @@ static int study_limits(const struct study *study)
 	int code = EXIT_OK;
 
 	for (size_t i = 0; i < study->recording_count; i++) {
-		const struct study_recording *r = &study->recordings[i];
+		const struct study_recording *r = study->recordings[i];
 		const struct printable path = printable_of(r->path);
 		char text[FLOOR_TEXT];
 

@@ -45,11 +45,16 @@ static int follow_faults(struct offline *o)
 	return err ? err : offline_read_devices(o);
 }
 
+static int write_report_text(struct offline *o)
+{
+	return analysis_write_text(o->analysis, o->writer);
+}
+
 static int write_report(struct offline *o)
 {
 	static const struct table_wish everything;
 
-	return offline_is_text(o) ? analysis_write_text(o->analysis, o->writer)
+	return offline_is_text(o) ? offline_each(o, write_report_text)
 				  : offline_write(o, NULL, &everything);
 }
 

@@ -103,23 +103,29 @@ static void slo_write_text(const struct slo_verb *verb)
 					  : "");
 }
 
-static int write_slo(struct offline *o)
+/* Of a host, behind its tables or in their place. */
+static int slo_tell(struct offline *o)
 {
-	static const struct table_wish everything;
 	struct slo_verb *verb = (struct slo_verb *)o;
 	int err;
 
-	if (offline_is_text(o)) {
+	if (offline_is_text(o))
 		slo_write_text(verb);
-	} else {
-		offline_write_facts(o);
-		analysis_write(o->analysis, &slo_analyzer, o->writer, &everything);
+	else
 		tell_unmeasured(verb, o->writer);
-	}
 	err = offline_write_limits(o);
 	if (!err)
-		verb->broken = slo_violations(o->analysis->slo) + tell_unmeasured(verb, NULL);
+		verb->broken += slo_violations(o->analysis->slo) + tell_unmeasured(verb, NULL);
 	return err;
+}
+
+static int write_slo(struct offline *o)
+{
+	static const struct table_wish everything;
+
+	if (!offline_is_text(o))
+		offline_write_tables(o, &slo_analyzer, &everything);
+	return offline_each(o, slo_tell);
 }
 
 int verb_slo(int argc, char **argv)

@@ -24,13 +24,18 @@ struct wanted_fault {
 	__u32 instance; /* 0: any */
 };
 
+struct kept_fault {
+	struct fault fault;
+	size_t host;
+};
+
 struct timeline {
 	struct offline offline; /* first: what offline_run() hands to its verb */
 	const char *device;	/* pattern, NULL: any */
 	struct wanted_fault wanted;
 	bool all;
 	__u64 slowest;
-	struct fault *kept; /* slowest first */
+	struct kept_fault *kept; /* slowest first */
 	size_t count;
 	__u64 seen; /* within the time asked for */
 	__u64 matched;
@@ -135,14 +140,17 @@ static void print_kernel(const struct fault *fault)
 	putchar('\n');
 }
 
-static void print_head(const struct session *session, const struct fault *fault)
+static void print_head(const struct offline *o, const struct fault *fault)
 {
+	const struct session *session = o->analysis->session;
 	char name[DEVICE_NAME_TEXT], text[UNITS_TEXT], queue[24] = "", instance[24];
 	__u64 start = fault_first_ns(fault);
 
 	if (fault->queue != QUEUE_NONE)
 		snprintf(queue, sizeof(queue), " queue %u", fault->queue);
 	snprintf(instance, sizeof(instance), "%u.%u", fault->group, fault->instance);
+	if (offline_has_hosts(o))
+		printf("%s: ", printable_of(o->hosts[o->host].name).text);
 	printf("%s%s  fault %s  iova 0x%llx\n",
 	       printable_of(session_device_name(session, fault->device, name)).text, queue,
 	       instance, fault->address);
@@ -161,13 +169,13 @@ static void print_head(const struct session *session, const struct fault *fault)
 		print_kernel(fault);
 }
 
-static void print_fault(const struct session *session, const struct fault *fault)
+static void print_fault(const struct offline *o, const struct fault *fault)
 {
 	char bar[STAGE_BAR_MAX + 1], text[UNITS_TEXT];
 	struct stage_times times;
 
 	stage_times(fault, &times);
-	print_head(session, fault);
+	print_head(o, fault);
 	for (unsigned int s = 0; s < STAGES; s++) {
 		stage_bar(&times, s, BAR_WIDTH, bar);
 		printf("  %-8s%c %9s  %s\n", stage_name(s), times.merged & (1u << s) ? '*' : ' ',
@@ -180,13 +188,11 @@ static void print_fault(const struct session *session, const struct fault *fault
 
 static int timeline_put(struct timeline *t, const struct fault *fault)
 {
-	const struct analysis *a = t->offline.analysis;
-
 	if (!offline_is_text(&t->offline)) {
-		fault_table_add(a, t->offline.writer, fault);
+		fault_table_add(t->offline.analysis, t->offline.writer, fault);
 		return writer_error(t->offline.writer);
 	}
-	print_fault(a->session, fault);
+	print_fault(&t->offline, fault);
 	/* What the kernel refuses is said where it is refused: the stream keeps no reason. */
 	if (!fflush(stdout) && !ferror(stdout))
 		return 0;
@@ -198,14 +204,14 @@ static void timeline_keep(struct timeline *t, const struct fault *fault)
 {
 	size_t at = t->count;
 
-	while (at > 0 && duration(&t->kept[at - 1]) < duration(fault))
+	while (at > 0 && duration(&t->kept[at - 1].fault) < duration(fault))
 		at--;
 	if (at == t->slowest)
 		return;
 	if (t->count < t->slowest)
 		t->count++;
 	memmove(&t->kept[at + 1], &t->kept[at], (t->count - at - 1) * sizeof(*t->kept));
-	t->kept[at] = *fault;
+	t->kept[at] = (struct kept_fault){*fault, t->offline.host};
 }
 
 static void timeline_on_finished(void *self, const struct fault *fault)
@@ -244,19 +250,20 @@ static int write_timeline(struct offline *o)
 	struct timeline *t = (struct timeline *)o;
 	int err = t->error;
 
-	for (size_t i = 0; !err && i < t->count; i++)
-		err = timeline_put(t, &t->kept[i]);
+	for (size_t i = 0; !err && i < t->count; i++) {
+		offline_turn(o, t->kept[i].host);
+		err = timeline_put(t, &t->kept[i].fault);
+	}
 	if (err)
 		return err;
 	if (!offline_is_text(o)) {
-		analysis_write(o->analysis, &fault_table_analyzer, o->writer, &everything);
-		return offline_write_facts(o);
+		return offline_write_tables(o, &fault_table_analyzer, &everything);
 	}
 	if (!t->matched)
 		timeline_write_nothing(t, o->writer);
 	else if (t->count < t->matched && !t->all)
 		writer_note(o->writer, "The slowest %zu of %llu faults.", t->count, t->matched);
-	return offline_write_limits(o);
+	return offline_each(o, offline_write_limits);
 }
 
 static int timeline_begin(struct offline *o)
@@ -266,7 +273,8 @@ static int timeline_begin(struct offline *o)
 
 	if (!t->slowest)
 		t->slowest = SLOWEST_DEFAULT;
-	t->kept = calloc(t->slowest, sizeof(*t->kept));
+	if (!t->kept)
+		t->kept = calloc(t->slowest, sizeof(*t->kept));
 	if (!t->kept)
 		return failed(-ENOMEM, "no memory for the %llu slowest faults", t->slowest);
 	err = faults_subscribe(o->analysis->faults,

@@ -11,6 +11,7 @@ int verb_report(int argc, char **argv);
 int verb_timeline(int argc, char **argv);
 int verb_footprint(int argc, char **argv);
 int verb_protect(int argc, char **argv);
+int verb_merge(int argc, char **argv);
 int verb_slo(int argc, char **argv);
 int verb_export(int argc, char **argv);
 int verb_sim(int argc, char **argv);

@@ -104,8 +104,9 @@ void analysis_tables(const struct analyzer *analyzer, const char *names[ANALYSIS
 	}
 }
 
-int analysis_write(const struct analysis *a, const struct analyzer *analyzer, struct writer *writer,
-		   const struct table_wish *wish)
+int analysis_write_hosts(const struct analysis *const *hosts, size_t count,
+			 const struct analyzer *analyzer, struct writer *writer,
+			 const struct table_wish *wish)
 {
 	for (size_t i = 0; i < ANALYZERS; i++) {
 		const struct analyzer_table *t = analyzers[i]->tables;
@@ -113,10 +114,19 @@ int analysis_write(const struct analysis *a, const struct analyzer *analyzer, st
 		if (analyzer ? analyzer != analyzers[i] : analyzers[i]->of_a_verb)
 			continue;
 		for (; t && t->write; t++)
-			if (t->table)
-				t->write(a, writer, wish);
+			for (size_t host = 0; t->table && host < count; host++) {
+				if (count > 1)
+					writer_host(writer, host);
+				t->write(hosts[host], writer, wish);
+			}
 	}
 	return writer_error(writer);
+}
+
+int analysis_write(const struct analysis *a, const struct analyzer *analyzer, struct writer *writer,
+		   const struct table_wish *wish)
+{
+	return analysis_write_hosts(&a, 1, analyzer, writer, wish);
 }
 
 int analysis_write_findings(const struct analysis *a, struct writer *writer)

@@ -67,6 +67,10 @@ void analysis_tables(const struct analyzer *analyzer, const char *names[ANALYSIS
 /* Writes the same. As of those below, the first error of the writer's or of who wrote. */
 int analysis_write(const struct analysis *analysis, const struct analyzer *analyzer,
 		   struct writer *writer, const struct table_wish *wish);
+/* The same of several hosts, each of which the writer knows by its place (writer_host()). */
+int analysis_write_hosts(const struct analysis *const *hosts, size_t count,
+			 const struct analyzer *analyzer, struct writer *writer,
+			 const struct table_wish *wish);
 /* The text of a report: sentences, then tables that have rows. */
 int analysis_write_text(const struct analysis *analysis, struct writer *writer);
 /* Its sentences alone. */

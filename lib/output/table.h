@@ -99,6 +99,7 @@ struct table {
 
 #define UNIT_none	 NULL
 #define UNIT_ns		 "ns"
+#define UNIT_s		 "s"
 #define UNIT_bytes	 "bytes"
 #define UNIT_pages	 "pages"
 #define UNIT_events	 "events"
@@ -189,6 +190,15 @@ int writer_open(struct writer **writer, const struct writer_config *config);
 int writer_announce(struct writer *writer, const char *const *names);
 /* An anchor for COLUMN_TIME (lib/base/wall_clock.h); without any, times print as monotonic ns. */
 void writer_clock(struct writer *writer, const struct clock_anchor *anchor);
+/*
+ * Several hosts have rows: writer_host() says whose come next, with a clock, and while a table lasts a context,
+ * of its own. A table that one ends and the next begins, by its name, is one. With `column` it has the host's
+ * name in a column ahead of all others. Names are borrowed. -ENOMEM.
+ */
+int writer_hosts(struct writer *writer, const char *const *names, size_t count, bool column);
+void writer_host(struct writer *writer, size_t index);
+/* Of text: stands ahead of the next sentence or table, if any comes. Borrowed; NULL: none does. */
+void writer_heading(struct writer *writer, const char *heading);
 /* A sentence for humans (text only): a finding, a caveat, a negative answer. */
 int writer_note(struct writer *writer, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

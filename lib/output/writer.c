@@ -114,6 +114,8 @@ int writer_open(struct writer **writer, const struct writer_config *config)
 	if (!w)
 		return failed(-ENOMEM, "no memory for a writer");
 	w->config = *config;
+	w->hosts = &w->lone;
+	w->host_count = 1;
 	w->ops = formats[config->format];
 	err = choose_place(w);
 	if (!err && w->ops->open)
@@ -157,7 +159,26 @@ int writer_announce(struct writer *writer, const char *const *names)
 
 void writer_clock(struct writer *writer, const struct clock_anchor *anchor)
 {
-	wall_clock_add(&writer->clock, anchor);
+	wall_clock_add(&writer->hosts[writer->host].clock, anchor);
+}
+
+int writer_hosts(struct writer *writer, const char *const *names, size_t count, bool column)
+{
+	struct writer_host *hosts = calloc(count + 1, sizeof(*hosts));
+
+	if (!hosts)
+		return failed(-ENOMEM, "no memory for a writer of %zu hosts", count);
+	for (size_t i = 0; i < count; i++)
+		hosts[i].name = names[i];
+	writer->hosts = hosts;
+	writer->host_count = count;
+	writer->host_column = column;
+	return 0;
+}
+
+void writer_host(struct writer *writer, size_t index)
+{
+	writer->host = index;
 }
 
 /* Keeps the first error with its sentence: producers may go on and look only at writer_close(). */
@@ -184,6 +205,63 @@ int writer_error(const struct writer *writer)
 	return writer->error;
 }
 
+bool writer_is_text(const struct writer *writer)
+{
+	return writer->config.format == OUTPUT_TEXT;
+}
+
+void writer_heading(struct writer *writer, const char *heading)
+{
+	writer->heading = heading;
+}
+
+/* It is set off from what is ahead of it. */
+static int put_heading(struct writer *writer)
+{
+	const char *heading = writer->heading;
+	char text[HOST_TEXT + 8];
+	int err = 0;
+
+	writer->heading = NULL;
+	if (!heading || !writer_is_text(writer))
+		return 0;
+	snprintf(text, sizeof(text), "== %s ==", heading);
+	if (writer->told)
+		err = writer->ops->note(writer, "");
+	return err ? err : writer->ops->note(writer, text);
+}
+
+/* The same with a column ahead of all others. */
+static int add_host_column(struct writer *writer, const struct table *table)
+{
+	static const struct column host = {.name = "host", .type = COLUMN_TEXT, .width = 16};
+	size_t count = table->column_count;
+	struct column *columns = malloc((count + 1) * sizeof(*columns));
+
+	if (!columns)
+		return failed(-ENOMEM, "no memory for the columns of table %s", table->name);
+	columns[0] = host;
+	memcpy(columns + 1, table->columns, count * sizeof(*columns));
+	free(writer->columns);
+	writer->columns = columns;
+	writer->shown.columns = columns;
+	writer->shown.column_count = count + 1;
+	return 0;
+}
+
+/* The current table, which no host goes on with. */
+static int table_over(struct writer *writer)
+{
+	int err = writer->error;
+
+	if (!err && writer->table && !writer->skipped)
+		err = writer_keep(writer, writer->ops->end(writer));
+	writer->table = NULL;
+	writer->skipped = false;
+	writer->ended = false;
+	return err;
+}
+
 int writer_note(struct writer *writer, const char *format, ...)
 {
 	char *sentence;
@@ -192,19 +270,17 @@ int writer_note(struct writer *writer, const char *format, ...)
 
 	if (writer->error || !writer->ops->note)
 		return writer->error;
+	if (writer->ended)
+		table_over(writer);
 	va_start(arguments, format);
 	length = vasprintf(&sentence, format, arguments);
 	va_end(arguments);
 	if (length < 0)
 		return writer_keep(writer, failed(-ENOMEM, "no memory for a sentence"));
-	err = writer_keep(writer, writer->ops->note(writer, sentence));
+	err = writer_keep(writer, put_heading(writer) ?: writer->ops->note(writer, sentence));
+	writer->told = true;
 	free(sentence);
 	return err;
-}
-
-bool writer_is_text(const struct writer *writer)
-{
-	return writer->config.format == OUTPUT_TEXT;
 }
 
 bool writer_wants(const struct writer *writer, const char *table)
@@ -222,18 +298,33 @@ int writer_fact(struct writer *writer, const char *name, const char *value)
 int writer_begin_with(struct writer *writer, const struct table *table, const void *context)
 {
 	const char *only = writer->config.only;
+	bool goes_on = writer->host_count > 1 && writer->table &&
+		       !strcmp(writer->table->name, table->name);
 
 	if (writer->error)
 		return writer->error;
-	if (writer->table)
+	if (writer->ended && !goes_on)
+		table_over(writer);
+	if (writer->table && !goes_on)
 		return writer_keep(writer, failed(-EINVAL, "table %s begins before %s has ended",
 						  table->name, writer->table->name));
-	writer->table = table;
-	writer->context = context;
+	writer->hosts[writer->host].context = context;
+	writer->ended = false;
+	/* Its columns may be the producer's local variables: of each host's they are the same. */
+	writer->given = table;
+	if (!goes_on || !writer->host_column)
+		writer->shown = *table;
+	writer->table = &writer->shown;
+	if (goes_on)
+		return 0;
 	writer->skipped = only && strcmp(only, table->name) != 0;
 	if (writer->skipped)
 		return 0;
-	writer->found = true;
+	if (writer->host_column && add_host_column(writer, table))
+		return writer_keep(writer, -ENOMEM);
+	if (put_heading(writer))
+		return writer_keep(writer, -EIO);
+	writer->told = writer->found = true;
 	writer->tables++;
 	return writer_keep(writer, writer->ops->begin(writer));
 }
@@ -252,13 +343,8 @@ int writer_row(struct writer *writer, const void *row)
 
 int writer_end(struct writer *writer)
 {
-	int err = writer->error;
-
-	if (!err && !writer->skipped)
-		err = writer_keep(writer, writer->ops->end(writer));
-	writer->table = NULL;
-	writer->skipped = false;
-	return err;
+	writer->ended = writer->host_count > 1;
+	return writer->ended ? writer->error : table_over(writer);
 }
 
 int writer_flush(struct writer *writer)
@@ -270,7 +356,11 @@ int writer_flush(struct writer *writer)
 
 static void writer_release(struct writer *writer)
 {
-	wall_clock_free(&writer->clock);
+	for (size_t i = 0; i < writer->host_count; i++)
+		wall_clock_free(&writer->hosts[i].clock);
+	if (writer->hosts != &writer->lone)
+		free(writer->hosts);
+	free(writer->columns);
 	free(writer);
 }
 
@@ -281,6 +371,8 @@ int writer_close(struct writer *writer)
 
 	if (!writer)
 		return 0;
+	if (writer->ended)
+		table_over(writer);
 	only = writer->config.only;
 	if (only && !writer->found)
 		writer_keep(writer, failed(-ENOENT, "there is no table '%s' in this output", only));
@@ -311,12 +403,12 @@ void writer_abandon(struct writer *writer)
 
 bool writer_wall_clock(const struct writer *writer)
 {
-	return writer->clock.count && !writer->config.raw_time;
+	return writer->hosts[writer->host].clock.count && !writer->config.raw_time;
 }
 
 __u64 writer_realtime(const struct writer *writer, __u64 monotonic_ns)
 {
-	return wall_clock_at(&writer->clock, monotonic_ns);
+	return wall_clock_at(&writer->hosts[writer->host].clock, monotonic_ns);
 }
 
 /* The unit that belongs to a column's name in CSV and JSON, NULL if none. */

@@ -30,20 +30,34 @@ extern const struct writer_ops json_writer_ops;
 extern const struct writer_ops rows_writer_ops;
 extern const struct writer_ops parquet_writer_ops;
 
+struct writer_host {
+	const char *name;
+	struct wall_clock clock;
+	const void *context; /* of its rows in the current table */
+};
+
 struct writer {
 	struct writer_config config;
 	const struct writer_ops *ops;
-	FILE *file;	       /* where the current table goes */
-	bool single;	       /* `file` is ours, for all of the output */
-	const char *directory; /* of a file a table, NULL: there is none */
-	const char *path;      /* its name for sentences */
-	const struct table *table;
-	const void *context; /* of its rows */
+	FILE *file;		   /* where the current table goes */
+	bool single;		   /* `file` is ours, for all of the output */
+	const char *directory;	   /* of a file a table, NULL: there is none */
+	const char *path;	   /* its name for sentences */
+	const struct table *table; /* the current one, NULL: there is none */
+	struct table shown;	   /* what it points to */
+	const struct table *given; /* the same as its producer has it: without the column `host` */
+	struct column *columns;	   /* of `shown`, if it has that */
+	struct writer_host *hosts; /* whose rows there are; `lone`: of one, who has no column */
+	struct writer_host lone;
+	size_t host_count, host; /* the last: whose rows are written now */
+	bool host_column;
+	const char *heading; /* that is to come, NULL: none is */
+	bool ended;	     /* the table, unless another host has rows of it */
 	bool skipped;	     /* the current table is not the one asked for */
+	bool told;	     /* something is written */
 	bool found;	     /* config.only was seen */
-	struct wall_clock clock;
-	size_t tables; /* begun so far */
-	int error;     /* the first met */
+	size_t tables;	     /* begun so far */
+	int error;	     /* the first met */
 	char sentence[512];
 	void *state; /* of the format */
 };
@@ -59,9 +73,14 @@ int writer_end_file(struct writer *writer, int directory, const char *name, bool
 static inline union cell writer_cell(const struct writer *writer, const void *row, size_t column,
 				     char text[CELL_ROOM])
 {
-	cell_getter get = writer->table->columns[column].get;
+	const struct writer_host *host = &writer->hosts[writer->host];
+	cell_getter get;
 
-	return get ? get(row, writer->context, text) : ((const union cell *)row)[column];
+	if (writer->host_column && !column)
+		return (union cell){.text = host->name};
+	column -= writer->host_column;
+	get = writer->given->columns[column].get;
+	return get ? get(row, host->context, text) : ((const union cell *)row)[column];
 }
 
 /* "name_unit". */

@@ -17,11 +17,14 @@
 	"FLT\r\n\x1a\n"		      /* eight bytes; catches text-mode transfers as PNG's does */
 #define TRACE_FRAME_MAGIC 0xf54c46b5u /* bytes b5 'F' 'L' f5: not in ASCII, not valid UTF-8 */
 #define TRACE_VERSION	  1
+#define TRACE_VERSION_MERGED \
+	2 /* frames are of several hosts: who does not know that would take them for those of one */
 
 /* Bounds that a reader enforces before it allocates or trusts anything. */
 #define TRACE_RAW_MAX	 (64u << 20)
 #define TRACE_STORED_MAX (TRACE_RAW_MAX + (1u << 20))
 #define TRACE_EVENTS_MAX 16384 /* events or ticks of one EVENTS frame */
+#define TRACE_HOSTS_MAX	 4096  /* of one recording */
 
 enum trace_file_flags {
 	TRACE_FILE_RING = 1 << 0,    /* a flight recorder's name; frames are in its segments */
@@ -55,6 +58,7 @@ enum trace_frame_type {
 	TRACE_RECORDS =
 		13, /* several records of other types, told again where a segment needs them */
 	TRACE_FLOW = 14,
+	TRACE_ORIGIN = 15, /* of a merged recording: one of its hosts */
 };
 
 enum trace_frame_flags {
@@ -68,7 +72,7 @@ struct trace_frame_header {
 	__u32 recording;
 	__u8 type;
 	__u8 flags;
-	__u16 reserved;
+	__u16 host;	/* whose frame it is, from 1, in a merged recording; else 0 */
 	__u32 count;	/* events in an EVENTS frame, else 1 */
 	__u64 sequence; /* of frames, over all segments, from 0: a gap counts what is damaged */
 	__u32 raw_length;

@@ -22,13 +22,14 @@ static int no_recording(const struct trace_frames *frames, const char *why)
 
 static int check_version(const struct trace_frames *frames, const struct trace_file_header *header)
 {
-	if (header->version == TRACE_VERSION && header->event_version == EVENT_VERSION)
+	if ((header->version == TRACE_VERSION || header->version == TRACE_VERSION_MERGED) &&
+	    header->event_version == EVENT_VERSION)
 		return 0;
 	return failed(-EPROTO,
-		      "%s: is of format %u with events %u; this program reads format %u with "
-		      "events %u",
+		      "%s: is of format %u with events %u; this program reads formats %u and %u "
+		      "with events %u",
 		      frames->path, header->version, header->event_version, TRACE_VERSION,
-		      EVENT_VERSION);
+		      TRACE_VERSION_MERGED, EVENT_VERSION);
 }
 
 /* Opens the next segment of this recording: 1, 0 if there is none, or a negative errno. */
@@ -112,6 +113,7 @@ static int frames_open_file(struct trace_frames *frames)
 	frames->bytes += FILE_HEADER;
 	frames->recording = header.recording;
 	frames->identified = true;
+	frames->merged = header.version == TRACE_VERSION_MERGED;
 	if (header.flags & (TRACE_FILE_RING | TRACE_FILE_SEGMENT))
 		frames->counted = false;
 	return header.flags & TRACE_FILE_RING ? frames_open_ring(frames) : 0;
@@ -218,6 +220,8 @@ static int frames_accept(struct trace_frames *frames, const struct trace_frame_h
 	__u64 missed = frames->counted ? header->sequence - frames->sequence : 0;
 
 	frames->header = *header;
+	if (!frames->identified)
+		frames->merged = header->host != 0;
 	frames->recording = header->recording;
 	frames->identified = true;
 	frames->counted = true;

@@ -20,6 +20,7 @@ struct trace_frames {
 	bool ring;
 	bool strict;
 	bool identified;     /* `recording` is known */
+	bool merged;	     /* each frame says of which host it is */
 	bool counted;	     /* `sequence` is known */
 	bool skipping;	     /* inside damage */
 	bool short_frame;    /* the damage began with a frame longer than the file */

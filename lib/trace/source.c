@@ -145,6 +145,19 @@ __s64 trace_source_skip(struct trace_source *source, const char *path, __u64 siz
 	}
 }
 
+void trace_source_trim(struct trace_source *source)
+{
+	off_t ahead = (off_t)(source->end - source->start);
+
+	if (!source->seekable || lseek(source->fd, -ahead, SEEK_CUR) < 0)
+		return;
+	free(source->bytes);
+	source->bytes = NULL;
+	source->capacity = source->start = source->end = 0;
+	source->ended = false;
+	source->sought = true;
+}
+
 void trace_source_close(struct trace_source *source)
 {
 	if (source->fd >= 0)

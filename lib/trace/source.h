@@ -35,6 +35,8 @@ const __u8 *trace_source_bytes(const struct trace_source *source);
  * the file does not have, or a negative errno.
  */
 __s64 trace_source_skip(struct trace_source *source, const char *path, __u64 size);
+/* Gives back the memory; what was ahead of the window's start is read again. */
+void trace_source_trim(struct trace_source *source);
 void trace_source_close(struct trace_source *source);
 
 #endif

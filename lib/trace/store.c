@@ -137,7 +137,7 @@ static int try_open(struct trace_store *store, const struct trace_writer_config 
 	store->overwrite = config->overwrite;
 	store->keep_ns = config->keep_ns;
 	store->max_bytes = config->max_bytes;
-	store->header.version = TRACE_VERSION;
+	store->header.version = config->merged ? TRACE_VERSION_MERGED : TRACE_VERSION;
 	store->header.event_version = EVENT_VERSION;
 	if (getrandom(&store->header.recording, sizeof(store->header.recording), 0) < 0)
 		store->header.recording = (__u32)getpid();

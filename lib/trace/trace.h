@@ -20,6 +20,7 @@ struct trace_writer;
 struct trace_writer_config {
 	const char *path; /* "-" streams to stdout */
 	bool overwrite;	  /* replace an existing recording; without it -EEXIST */
+	bool merged;	  /* the frames will say of which host they are */
 	bool held;	  /* leave all at `path` as it is until trace_writer_commit() */
 	int level;	  /* zstd level, 0: default of 1 */
 	__u64 keep_ns;	  /* flight recorder: drop what is older, 0: keep all */
@@ -100,6 +101,7 @@ struct trace_read_config {
 	const char *path; /* a .flt, a flight recorder's .flt, or "-" */
 	bool strict;	  /* stop at the first damage instead of skipping past it */
 	bool untimed;	  /* neither events nor windows, which are not even read */
+	__u32 host; /* of a merged recording the one whose stream it is, from 1; 0: it is no merged one */
 };
 
 /*
@@ -112,6 +114,33 @@ struct trace_read_config {
  */
 int trace_read(const struct trace_read_config *config, struct stream sink);
 
+/* One of the hosts of a merged recording; its number is its place, from 1. */
+struct trace_origin {
+	char name[HOST_TEXT]; /* no other of the recording has it: of a second "a" it is "a#2" */
+	__u32 recording;      /* the number that its own recording had */
+};
+
+struct trace_hosts {
+	struct trace_origin *all;
+	size_t count; /* 0: the recording is of one host, as it was recorded */
+};
+
+/*
+ * Who is in a recording. Standard input is not looked at, as if it were of one host: trace_read() refuses
+ * it if it is not.
+ */
+int trace_hosts_read(const char *path, struct trace_hosts *hosts);
+void trace_hosts_free(struct trace_hosts *hosts);
+/* -EINVAL with a sentence that names them: of several hosts nobody has chosen one. */
+int trace_hosts_refuse(const char *path);
+/*
+ * Pushes a merged recording into a sink for each of its `count` hosts (ops NULL: not asked for), in
+ * wall-clock order of the frames. What each is told is what its own recording would tell, call by call: times,
+ * handles, and whatever is numbered are its own.
+ */
+int trace_read_hosts(const struct trace_read_config *config, const struct stream *sinks,
+		     size_t count);
+
 /* What can be said about a recording without decompressing its events. */
 struct trace_summary {
 	struct host_info host;
@@ -120,12 +149,15 @@ struct trace_summary {
 	__u64 last_ns;
 	__u64 events;
 	__u64 frames;
-	__u64 bytes;
+	__u64 bytes;	       /* of the file */
+	__u32 recording;       /* the number that each of its frames has */
 	struct loss_info loss; /* the last, with damage and cut */
 };
 
 /* -EPROTO as trace_read(); -ESPIPE for "-". Damage is no error here: see summary->loss. */
 int trace_summarize(const char *path, struct trace_summary *summary);
+/* The same of each host of a merged recording: `count` of them. Free each. */
+int trace_summarize_hosts(const char *path, struct trace_summary *summaries, size_t count);
 void trace_summary_free(struct trace_summary *summary);
 
 /*

@@ -70,8 +70,30 @@ int import_file(struct store *store, const char *path, enum import_format format
 		error = failed(-EIO, "%s: reading failed", path);
 	fclose(file);
 	if (!error && format == IMPORT_FLT)
-		error = import_flt(store, path, number, missing);
+		error = import_flt(store, path, 0, number, missing);
 	return error;
+}
+
+int import_hosts(const char *path, enum import_format format, struct trace_hosts *hosts)
+{
+	FILE *file = NULL;
+	int error = 0;
+
+	*hosts = (struct trace_hosts){0};
+	if (format == IMPORT_AUTO) {
+		error = import_open(path, &file);
+		error = error ? error : import_guess(path, file, &format);
+		if (file)
+			fclose(file);
+	}
+	return error || format != IMPORT_FLT ? error : trace_hosts_read(path, hosts);
+}
+
+int import_host(struct store *store, const char *path, __u32 host, __u32 number,
+		struct import_missing *missing)
+{
+	*missing = (struct import_missing){0};
+	return import_flt(store, path, host, number, missing);
 }
 
 const char *import_format_name(enum import_format format)

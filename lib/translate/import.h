@@ -15,7 +15,10 @@
 #define FAULTLINE_TRANSLATE_IMPORT_H
 
 #include "lib/base/stream.h"
+#include "lib/trace/trace.h"
 #include "lib/translate/store.h"
+
+#define IMPORT_FILES 256 /* that can be told apart, and hosts of merged ones */
 
 enum import_format { IMPORT_AUTO, IMPORT_FLT, IMPORT_HYPERSIO, IMPORT_QEMU, IMPORT_FORMATS };
 
@@ -33,6 +36,11 @@ struct import_missing {
  * -EBADMSG: a damaged .flt; else what opening and reading it gave.
  */
 int import_file(struct store *store, const char *path, enum import_format format, __u32 number,
+		struct import_missing *missing);
+/* Who is in a merged .flt: none in what is no such recording. */
+int import_hosts(const char *path, enum import_format format, struct trace_hosts *hosts);
+/* import_file() of one of them. */
+int import_host(struct store *store, const char *path, __u32 host, __u32 number,
 		struct import_missing *missing);
 /* "auto", "flt", ... */
 const char *import_format_name(enum import_format format);

@@ -107,7 +107,8 @@ bool import_flt_knows(const unsigned char *bytes, size_t count)
 }
 
 /* Twice through the file: first which kinds it has, then the best of them. */
-int import_flt(struct store *store, const char *path, __u32 number, struct import_missing *missing)
+int import_flt(struct store *store, const char *path, __u32 host, __u32 number,
+	       struct import_missing *missing)
 {
 	static const struct stream_ops ops = {.host = import_on_host,
 					      .events = import_on_events,
@@ -115,7 +116,7 @@ int import_flt(struct store *store, const char *path, __u32 number, struct impor
 					      .loss = import_on_loss};
 	struct import import = {
 		.store = store, .loss = &missing->loss, .number = number, .wanted = WANT_COUNT};
-	const struct trace_read_config config = {.path = path};
+	const struct trace_read_config config = {.path = path, .host = host};
 	int error = trace_read(&config, (struct stream){&ops, &import});
 
 	if (error)

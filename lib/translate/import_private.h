@@ -33,7 +33,9 @@ bool import_flt_knows(const unsigned char *bytes, size_t count);
 bool import_hypersio_knows(const unsigned char *bytes, size_t count);
 bool import_qemu_knows(const unsigned char *bytes, size_t count);
 
-int import_flt(struct store *store, const char *path, __u32 number, struct import_missing *missing);
+/* `host`: of a merged one, as of trace_read_config. */
+int import_flt(struct store *store, const char *path, __u32 host, __u32 number,
+	       struct import_missing *missing);
 int import_hypersio(struct store *store, const char *path, FILE *file, __u32 number);
 int import_qemu(struct store *store, const char *path, FILE *file, __u32 number);
 

@@ -2,7 +2,7 @@
 /*
  * Fuzzes trace_read(). The first byte chooses: 0 takes the rest as a file as it is; any other value
  * takes it as the payload of one frame of that type behind sound checksums, without which hardly
- * any input would get past the headers. `trace_read --seeds DIR` writes first inputs.
+ * any input would get past the headers; of a merged recording, if its flags say so. `trace_read --seeds DIR` writes first inputs.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -19,6 +19,7 @@
 #include "tests/unit/stream_log.h"
 
 #define TYPES	    (TRACE_RECORDS + 3) /* of frames, some unknown ones among them */
+#define MERGED	    0x80 /* in the byte of flags; the next lower bit: of the second host */
 #define RECORDINGS  200
 #define FRAMES_EACH 4 /* of a type, as seeds */
 
@@ -57,6 +58,10 @@ static void put_frame(const uint8_t *data, size_t size)
 	if (size < 4)
 		return;
 	header.type = data[0] % TYPES;
+	if (data[1] & MERGED) {
+		file.version = TRACE_VERSION_MERGED;
+		header.host = 1 + (data[1] >> 6 & 1);
+	}
 	header.flags = data[1] & (TRACE_COMPRESSED | TRACE_REPEATED | TRACE_NAMED);
 	header.count = data[2] * (data[3] & 1 ? 97u : 1u);
 	header.stored_length = (__u32)size - 4;
@@ -91,10 +96,34 @@ static struct stream hear(struct stream_log *log)
 	return (struct stream){&ops, log};
 }
 
+/* The first and the last of those that it claims to have. */
+static void read_hosts_of(size_t count)
+{
+	struct trace_summary *summaries = calloc(count, sizeof(*summaries));
+	struct stream *sinks = calloc(count, sizeof(*sinks));
+	struct stream_log first, last = {0};
+	int err;
+
+	require(summaries && sinks && count <= TRACE_HOSTS_MAX);
+	sinks[0] = hear(&first);
+	if (count > 1)
+		sinks[count - 1] = stream_log(&last);
+	err = trace_read_hosts(&(struct trace_read_config){.path = path}, sinks, count);
+	require(err || first.calls[LOG_END] == 1);
+	stream_log_free(&first);
+	stream_log_free(&last);
+	trace_summarize_hosts(path, summaries, count);
+	for (size_t i = 0; i < count; i++)
+		trace_summary_free(&summaries[i]);
+	free(summaries);
+	free(sinks);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct trace_read_config reading = {.path = path};
 	struct trace_summary summary;
+	struct trace_hosts hosts;
 	struct stream_log log;
 	int err;
 
@@ -113,6 +142,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	stream_log_free(&log);
 	trace_summarize(path, &summary);
 	trace_summary_free(&summary);
+	if (!trace_hosts_read(path, &hosts) && hosts.count)
+		read_hosts_of(hosts.count);
+	trace_hosts_free(&hosts);
 	return 0;
 }
 
@@ -120,11 +152,16 @@ static void write_frame(const char *directory, const char *name,
 			const struct trace_frame_header *header, const __u8 *payload)
 {
 	const __u8 choices[] = {header->flags, (__u8)header->count, 0};
+
 	struct trace_buffer seed = {0};
+	char other[64];
 
 	trace_buffer_put(&seed, choices, sizeof(choices));
 	trace_buffer_put(&seed, payload, header->stored_length);
 	seed_write(directory, name, header->type, seed.bytes, seed.size);
+	seed.bytes[0] |= MERGED;
+	snprintf(other, sizeof(other), "%s-merged", name);
+	seed_write(directory, other, header->type, seed.bytes, seed.size);
 	trace_buffer_free(&seed);
 }
 

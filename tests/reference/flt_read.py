@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """An independent reader of .flt recordings, written from docs/flt-format.md alone.
 
-    flt_read.py FILE
+    flt_read.py FILE [HOST]
 
-Prints one line a call: its name, then its fields in the order of the format, texts as hexadecimal.
+HOST is the number of one in a merged recording. Prints one line a call: its name, then its fields in the order of the format, texts as hexadecimal.
 As a module: read(path). Needs python3-zstandard and python3-xxhash. Takes ordinary files that are
 undamaged, though perhaps cut: it exists to hold the C reader and the documentation to each other.
 """
@@ -120,11 +120,11 @@ def decode(kind, again, count, cursor, told):
                 yield from record(kind, payload, told, again)
 
 
-def frames(data, recording):
-    """Payloads as (type, repeated, count, bytes), up to where the file was cut."""
+def frames(data, recording, wanted):
+    """Payloads of a host as (type, repeated, count, bytes), up to where the file was cut."""
     at, sequence = 40, 0
     while at + 64 <= len(data):
-        (magic, number, kind, flags, _, count, found, raw, stored, _, _, payload_sum,
+        (magic, number, kind, flags, host, count, found, raw, stored, _, _, payload_sum,
          header_sum) = struct.unpack_from("<IIBBHIQIIQQQQ", data, at)
         if magic != 0xf54c46b5 or number != recording or found != sequence:
             raise ValueError(f"no frame {sequence} at byte {at}")
@@ -135,28 +135,29 @@ def frames(data, recording):
             return
         if xxhash.xxh3_64_intdigest(payload) != payload_sum:
             raise ValueError(f"payload checksum at byte {at}")
-        if flags & 1:
+        if flags & 1 and host == wanted:
             payload = zstandard.ZstdDecompressor().decompress(payload, max_output_size=raw)
-        yield kind, bool(flags & 6), count, payload
+        if host == wanted:
+            yield kind, bool(flags & 6), count, payload
         at += 64 + stored
         sequence += 1
 
 
-def read(path):
-    """All calls of a recording as (name, fields)."""
+def read(path, host=0):
+    """All calls of a recording, or of a host of a merged one, as (name, fields)."""
     with open(path, "rb") as file:
         data = file.read()
     magic, version, event_version, recording, _, _, _, checksum = struct.unpack_from(
         "<8sIIIIIIQ", data)
-    if magic != b"\x89FLT\r\n\x1a\n" or (version, event_version) != (1, 1):
-        raise ValueError("no recording of format 1")
+    if magic != b"\x89FLT\r\n\x1a\n" or (version, event_version) != (2 if host else 1, 1):
+        raise ValueError(f"no recording of {'several hosts' if host else 'one host'} that this reads")
     if xxhash.xxh3_64_intdigest(data[:32]) != checksum:
         raise ValueError("file header checksum")
     told = set()
-    for kind, again, count, payload in frames(data, recording):
+    for kind, again, count, payload in frames(data, recording, host):
         yield from decode(kind, again, count, Cursor(payload), told)
 
 
 if __name__ == "__main__":
-    for name, fields in read(sys.argv[1]):
+    for name, fields in read(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0):
         print(name, *fields)

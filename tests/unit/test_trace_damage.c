@@ -352,12 +352,12 @@ static void a_later_version_is_named(void **state)
 
 	memcpy(bytes, whole, whole_size);
 	memcpy(&header, bytes, sizeof(header));
-	header.version = 2;
+	header.version = 3;
 	trace_seal_file(&header);
 	memcpy(bytes, &header, sizeof(header));
 	write_bytes(bytes, whole_size);
 	assert_int_equal(read_back(&log), -EPROTO);
-	assert_non_null(strstr(failure_text(), "is of format 2 with events 1; this program reads"));
+	assert_non_null(strstr(failure_text(), "is of format 3 with events 1; this program reads"));
 	free(bytes);
 }
 

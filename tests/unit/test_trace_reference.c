@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/trace/trace.h"
+#include "lib/trace/merge.h"
 #include "tests/unit/stream_log.h"
 
 #define PYTHON	"/usr/bin/python3" /* for which the modules are packaged */
@@ -177,25 +177,15 @@ static const struct stream_ops print_ops = {
 	.end = print_end,
 };
 
-static void check_reader(const struct random_stream *random)
+/* What the reader prints of it, with what is `more` on its command line. */
+static void check_lines(const char *path, const char *more, const char *expected, size_t size)
 {
-	char path[] = "/tmp/faultline-reference-XXXXXX", command[128], *expected = NULL,
-	     *line = NULL;
-	struct trace_writer_config config = {.path = path, .overwrite = true};
-	struct trace_writer *writer;
-	size_t size, room = 0, at = 0;
-	FILE *memory, *reader;
+	char command[256], *line = NULL;
+	size_t room = 0, at = 0;
+	FILE *reader;
 	ssize_t n;
 
-	close(mkstemp(path));
-	assert_int_equal(trace_writer_open(&writer, &config), 0);
-	assert_int_equal(random_stream_push(random, trace_writer_stream(writer)), 0);
-	assert_int_equal(trace_writer_close(writer), 0);
-	memory = open_memstream(&expected, &size);
-	assert_int_equal(random_stream_push(random, (struct stream){&print_ops, memory}), 0);
-	fclose(memory);
-
-	snprintf(command, sizeof(command), PYTHON " " READER " %s", path);
+	snprintf(command, sizeof(command), PYTHON " " READER " %s%s", path, more);
 	reader = popen(command, "r");
 	assert_non_null(reader);
 	while ((n = getline(&line, &room, reader)) > 0) {
@@ -206,6 +196,40 @@ static void check_reader(const struct random_stream *random)
 	assert_int_equal(pclose(reader), 0);
 	assert_int_equal(at, size);
 	free(line);
+}
+
+/* As a host of a merged recording it is told the same. */
+static void check_merged(const char *path, const char *expected, size_t size)
+{
+	char fleet[64];
+	const struct trace_merge_config config = {.path = fleet, .inputs = &path, .count = 1};
+	struct trace_merged merged;
+
+	snprintf(fleet, sizeof(fleet), "%s.merged", path);
+	assert_int_equal(trace_merge(&config, &merged), 0);
+	trace_merged_free(&merged);
+	check_lines(fleet, " 1", expected, size);
+	unlink(fleet);
+}
+
+static void check_reader(const struct random_stream *random)
+{
+	char path[] = "/tmp/faultline-reference-XXXXXX", *expected = NULL;
+	struct trace_writer_config config = {.path = path, .overwrite = true};
+	struct trace_writer *writer;
+	size_t size;
+	FILE *memory;
+
+	close(mkstemp(path));
+	assert_int_equal(trace_writer_open(&writer, &config), 0);
+	assert_int_equal(random_stream_push(random, trace_writer_stream(writer)), 0);
+	assert_int_equal(trace_writer_close(writer), 0);
+	memory = open_memstream(&expected, &size);
+	assert_int_equal(random_stream_push(random, (struct stream){&print_ops, memory}), 0);
+	fclose(memory);
+
+	check_lines(path, "", expected, size);
+	check_merged(path, expected, size);
 	free(expected);
 	unlink(path);
 }

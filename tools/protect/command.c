@@ -119,6 +119,7 @@ int study_parse(struct study *study, int argc, char **argv)
 	static const struct cli_child children[] = {
 		{&output_argp, offsetof(struct study, output), true},
 		{&window_argp, offsetof(struct study, window), true},
+		{&hosts_argp, offsetof(struct study, hosts), true},
 		{&memory_argp, 0, true},
 		{0}};
 	static const struct cli cli = {.tables = tables,
@@ -267,20 +268,53 @@ static __u32 smallest_page(const struct study *study)
 	return shift;
 }
 
+/* One that is merged is a recording a host. */
+static int study_read_file(struct study *study, const struct trace_hosts *hosts,
+			   struct study_wish *wish)
+{
+	struct study_recording **grown;
+	int err = hosts_check_recording(&study->hosts, wish->path, hosts);
+
+	if (err)
+		return err;
+	grown = realloc(study->recordings, (study->recording_count + hosts->count + 1) *
+						   sizeof(struct study_recording *));
+	if (!grown)
+		return failed(-ENOMEM, "no memory for %zu hosts", hosts->count);
+	study->recordings = grown;
+	wish->hosts = (__u32)hosts->count;
+	wish->host = 0;
+	do {
+		struct study_recording *recording;
+
+		wish->host += wish->hosts != 0;
+		if (wish->host && !hosts_want(&study->hosts, hosts->all[wish->host - 1].name))
+			continue;
+		recording = calloc(1, sizeof(*recording));
+		if (!recording)
+			return failed(-ENOMEM, "no memory for %zu hosts", hosts->count);
+		study->recordings[study->recording_count++] = recording;
+		err = study_read(recording, wish);
+	} while (!err && wish->host < wish->hosts);
+	return err;
+}
+
 static int study_read_all(struct study *study)
 {
 	struct study_wish wish = {.device = study->device,
 				  .window = study->window,
 				  .source = study->source,
 				  .shift = smallest_page(study)};
+	struct trace_hosts hosts;
 	int err = 0;
 
-	study->recordings = calloc(study->argument_count, sizeof(study->recordings[0]));
-	if (!study->recordings)
-		return failed(-ENOMEM, "no memory for %zu recordings", study->argument_count);
-	while (!err && study->recording_count < study->argument_count) {
-		wish.path = study->arguments[study->recording_count];
-		err = study_read(&study->recordings[study->recording_count++], &wish);
+	for (size_t i = 0; !err && i < study->argument_count; i++) {
+		wish.path = study->arguments[i];
+		err = failed_input(trace_hosts_read(wish.path, &hosts));
+		if (err)
+			break;
+		err = study_read_file(study, &hosts, &wish);
+		trace_hosts_free(&hosts);
 	}
 	return err;
 }
@@ -327,13 +361,13 @@ static int list_tenants(struct study *study)
 	int err = 0;
 
 	for (size_t r = 0; r < study->recording_count; r++)
-		room += study->recordings[r].tenant_count;
+		room += study->recordings[r]->tenant_count;
 	study->tenants = calloc(room + 1, sizeof(struct study_tenant *));
 	if (!study->tenants)
 		return failed(-ENOMEM, "no memory for %zu tenants", room);
 	for (size_t r = 0; r < study->recording_count; r++)
-		for (size_t t = 0; !err && t < study->recordings[r].tenant_count; t++) {
-			const struct study_tenant *tenant = study->recordings[r].tenants[t];
+		for (size_t t = 0; !err && t < study->recordings[r]->tenant_count; t++) {
+			const struct study_tenant *tenant = study->recordings[r]->tenants[t];
 
 			if (!tenant->count)
 				continue;
@@ -369,8 +403,10 @@ void study_free(struct study *study)
 {
 	for (size_t i = 0; study->outcomes && i < study->sweep.points * study->tenant_count; i++)
 		study_outcome_free(&study->outcomes[i]);
-	for (size_t i = 0; i < study->recording_count; i++)
-		study_recording_free(&study->recordings[i]);
+	for (size_t i = 0; i < study->recording_count; i++) {
+		study_recording_free(study->recordings[i]);
+		free(study->recordings[i]);
+	}
 	free(study->outcomes);
 	free(study->values);
 	free(study->tenants);

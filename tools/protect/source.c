@@ -402,9 +402,12 @@ static int study_finish(struct reading *r)
 		recording->floor |= 1u << FLOOR_MEMORY;
 	if (recording->source == SOURCE_SINGLE && !r->all_ios && r->ios_counted > r->ios)
 		recording->counted_only = r->ios_counted - r->ios;
-	recording->end_ns = session_last_ns(session);
-	if (period_is_after(&r->period, recording->end_ns))
-		recording->end_ns = r->period.until_ns;
+	for (size_t i = 0; i < recording->tenant_count; i++) {
+		const struct study_tenant *tenant = recording->tenants[i];
+		__u64 newest = tenant->count ? tenant->accesses[tenant->count - 1].time_ns : 0;
+
+		recording->end_ns = newest > recording->end_ns ? newest : recording->end_ns;
+	}
 	return order_all(recording);
 }
 
@@ -416,7 +419,8 @@ static int read_stream(struct reading *r, const struct trace_summary *summary)
 		.aggregate = source_on_aggregate,
 		.end = source_on_end,
 	};
-	const struct trace_read_config reading = {.path = r->recording->path};
+	const struct trace_read_config reading = {.path = r->recording->path,
+						  .host = r->wish->host};
 	char what[sizeof(struct printable) + 16];
 	struct progress progress = {.what = what, .total = summary->events};
 	struct stream_fan fan = {
@@ -440,13 +444,37 @@ static int read_stream(struct reading *r, const struct trace_summary *summary)
 	return 0;
 }
 
+static int open_host(const struct study_wish *wish, struct period *period,
+		     struct trace_summary *summary)
+{
+	struct trace_summary *all;
+	int err;
+
+	if (!wish->host)
+		return common_open_recording(wish->path, &wish->window, period, summary);
+	*summary = (struct trace_summary){0};
+	all = calloc(wish->hosts, sizeof(*all));
+	if (!all)
+		return failed(-ENOMEM, "%s: no memory for %u hosts", wish->path, wish->hosts);
+	err = failed_input(trace_summarize_hosts(wish->path, all, wish->hosts));
+	for (__u32 i = 0; !err && i < wish->hosts; i++) {
+		if (i == wish->host - 1)
+			*summary = all[i];
+		else
+			trace_summary_free(&all[i]);
+	}
+	free(all);
+	return err ? err : common_resolve_window(&wish->window, summary, period);
+}
+
 int study_read(struct study_recording *recording, const struct study_wish *wish)
 {
 	struct reading r = {.recording = recording, .wish = wish};
 	struct trace_summary summary;
-	int err = common_open_recording(wish->path, &wish->window, &r.period, &summary);
+	int err = open_host(wish, &r.period, &summary);
 
 	recording->path = wish->path;
+	recording->host = wish->host;
 	recording->shift = wish->shift;
 	slots_init(&r.devices, sizeof(struct device_place));
 	if (!err)
@@ -460,6 +488,15 @@ int study_read(struct study_recording *recording, const struct study_wish *wish)
 	page_table_free(&r.units);
 	trace_summary_free(&summary);
 	return err;
+}
+
+const char *study_recording_name(const struct study_recording *recording, char text[STUDY_NAME])
+{
+	const struct host_info *host = session_host(recording->session);
+
+	snprintf(text, STUDY_NAME, "%s%s%s", printable_of(recording->path).text,
+		 recording->host ? ": " : "", recording->host && host ? host->hostname : "");
+	return text;
 }
 
 void study_recording_free(struct study_recording *recording)

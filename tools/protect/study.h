@@ -11,6 +11,8 @@
 #include <limits.h>
 
 #include "lib/analyze/session.h"
+#include "lib/base/printable.h"
+#include "lib/cli/hosts.h"
 #include "lib/job/idle_keys.h"
 #include "lib/job/overrides.h"
 #include "lib/job/protector_options.h"
@@ -108,10 +110,11 @@ struct study_tenant {
 
 struct study_recording {
 	const char *path;
+	__u32 host; /* of a merged one, from 1; 0: it is none */
 	struct session *session;
 	enum study_source source; /* that was taken */
 	__u32 shift;		  /* of pages in accesses */
-	__u64 end_ns;
+	__u64 end_ns; /* of its newest access: to policies no more time passes, as they live on accesses */
 	struct study_tenant **tenants;
 	size_t tenant_count, tenant_room;
 	unsigned int floor; /* FLOOR_ bits */
@@ -120,8 +123,10 @@ struct study_recording {
 	char sentence[1024]; /* of the damage */
 };
 
+/* The accesses of one host. */
 struct study_wish {
 	const char *path;
+	__u32 host, hosts;  /* of a merged recording which one of how many, from 1; 0: it is none */
 	const char *device; /* pattern; NULL: all */
 	struct window_options window;
 	enum study_source source;
@@ -131,6 +136,9 @@ struct study_wish {
 /* What is damaged is no error. `recording` is all 0 before; to be freed in any case. */
 int study_read(struct study_recording *recording, const struct study_wish *wish);
 void study_recording_free(struct study_recording *recording);
+/* What sentences call it: its file, and its host where the file has several. */
+#define STUDY_NAME (sizeof(struct printable) + HOST_TEXT)
+const char *study_recording_name(const struct study_recording *recording, char text[STUDY_NAME]);
 
 #define STUDY_CLASSES 6
 extern const __u64 study_classes[STUDY_CLASSES]; /* below so many accesses */
@@ -197,14 +205,15 @@ struct study {
 	const char *sweeps[64];
 	size_t sweep_count;
 	struct window_options window;
+	struct host_options hosts;
 	enum study_source source;
 	__u64 threads;
 	bool keys;
 
 	struct job_text *text;
 	struct sweep sweep;
-	struct study_config *configs; /* one a point */
-	struct study_recording *recordings;
+	struct study_config *configs;	     /* one a point */
+	struct study_recording **recordings; /* one a host */
 	size_t recording_count;
 	const struct study_tenant **tenants; /* of all recordings, those with accesses */
 	size_t tenant_count;

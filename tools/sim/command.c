@@ -85,6 +85,9 @@ static int sim_command_check(void *input)
 	if (command->format != IMPORT_AUTO && !command->recordings.count)
 		return failed(-EINVAL, "--format %s: accepted: with --trace FILE",
 			      import_format_name(command->format));
+	if (command->hosts.count && !command->recordings.count)
+		return failed(-EINVAL, "--host %s: accepted: with --trace FILE",
+			      command->hosts.patterns[0]);
 	return 0;
 }
 
@@ -96,7 +99,10 @@ int sim_command_parse(struct sim_command *command, const char *about, int argc, 
 		{job_override_options, offsetof(struct sim_command, overrides)},
 		{0}};
 	static const struct cli_child children[] = {
-		{&output_argp, offsetof(struct sim_command, output)}, {&memory_argp}, {0}};
+		{&output_argp, offsetof(struct sim_command, output)},
+		{&memory_argp},
+		{&hosts_argp, offsetof(struct sim_command, hosts)},
+		{0}};
 	const struct cli cli = {.tables = tables,
 				.children = children,
 				.arguments = "[JOB]",
@@ -255,19 +261,42 @@ static void note_no_room(struct sim_command *command, size_t at)
 	command->lossy = true;
 }
 
+/* Hosts of a merged recording are as recordings of their own. */
+static int read_recorded_hosts(struct sim_command *command, const char *path, __u32 *number)
+{
+	struct import_missing missing;
+	struct trace_hosts hosts;
+	int err = import_hosts(path, command->format, &hosts);
+
+	err = err ? err : hosts_check_recording(&command->hosts, path, &hosts);
+	for (size_t i = 0; !err && i < (hosts.count ?: 1); i++) {
+		if (hosts.count && !hosts_want(&command->hosts, hosts.all[i].name))
+			continue;
+		if (*number == IMPORT_FILES)
+			err = failed(-EINVAL, "%s: accepted: up to %d recordings and hosts", path,
+				     IMPORT_FILES);
+		else if (hosts.count)
+			err = import_host(command->store, path, (__u32)i + 1, (*number)++,
+					  &missing);
+		else
+			err = import_file(command->store, path, command->format, (*number)++,
+					  &missing);
+		if (!err || err == -EDQUOT)
+			note_missing(command, path, &missing);
+	}
+	trace_hosts_free(&hosts);
+	return err;
+}
+
 static int read_recordings(struct sim_command *command)
 {
 	int err = command->recordings.count ? failed_system(store_create(&command->store)) : 0;
+	__u32 number = 0;
 
 	if (err)
 		return err;
 	for (size_t i = 0; !err && i < command->recordings.count; i++) {
-		struct import_missing missing;
-
-		err = import_file(command->store, command->recordings.at[i], command->format,
-				  (__u32)i, &missing);
-		if (!err || err == -EDQUOT)
-			note_missing(command, command->recordings.at[i], &missing);
+		err = read_recorded_hosts(command, command->recordings.at[i], &number);
 		if (err == -EDQUOT) {
 			note_no_room(command, i);
 			return 0;

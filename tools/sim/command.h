@@ -8,6 +8,7 @@
 
 #include <limits.h>
 
+#include "lib/cli/hosts.h"
 #include "lib/job/overrides.h"
 #include "tools/sim/sim.h"
 
@@ -26,6 +27,7 @@ struct sim_command {
 	struct sim_values presets, sweeps, recordings;
 	struct job_overrides overrides;
 	enum import_format format;
+	struct host_options hosts; /* of merged recordings */
 	const char *tenants;
 	__u64 threads; /* points at a time; 0: as many as there are CPUs */
 	bool keys;

@@ -138,6 +138,8 @@ static int top_check(void *input)
 		return failed(-EINVAL, "--window and --since-start exclude each other");
 	if (top->speed > 0 && !top->input)
 		return failed(-EINVAL, "--speed needs a recording: -i FILE");
+	if (top->hosts.count && !top->input)
+		return failed(-EINVAL, "--host needs a recording: -i FILE");
 	if (top->output && top->input)
 		return failed(-EINVAL, "-o %s records live views; this one replays %s", top->output,
 			      top->input);
@@ -185,9 +187,11 @@ static const struct cli_option top_option_list[] = {
 
 static const struct cli top_cli = {
 	.tables = (const struct cli_table[]){{top_option_list}, {0}},
-	.children = (const struct cli_child[]){{&batch_argp, offsetof(struct asked, top.to), true},
-					       {&memory_argp, 0, true},
-					       {0}},
+	.children =
+		(const struct cli_child[]){{&batch_argp, offsetof(struct asked, top.to), true},
+					   {&memory_argp, 0, true},
+					   {&hosts_argp, offsetof(struct asked, top.hosts), true},
+					   {0}},
 	.arguments = "[INTERVAL [COUNT]]",
 	.take = top_take_argument,
 	.check = top_check,

@@ -4,12 +4,14 @@
 #define FAULTLINE_TOP_OPTIONS_H
 
 #include "lib/analyze/slo.h"
+#include "lib/cli/hosts.h"
 #include "lib/output/destination.h"
 #include "tools/top/collect.h"
 
 struct top_options {
 	struct collect_filter filter;
 	const char *input;	    /* a recording, NULL: this host, live */
+	struct host_options hosts;  /* of it */
 	const char *output;	    /* live: recorded into this .flt as well, NULL: not */
 	const struct slo_set *slos; /* objectives to judge, NULL: none */
 	double speed;		    /* of a replay; 0: as fast as it can be read */

@@ -273,9 +273,11 @@ static const struct stream_ops replay_ops = {
 
 int watch_replay(struct top_watch *watch)
 {
-	const struct trace_read_config config = {.path = watch->options->input};
+	struct trace_read_config config = {.path = watch->options->input};
 	struct replay replay = {.watch = watch, .to = watch_stream(watch)};
 	int error = replay_find_rows(config.path, &replay.rows), damage;
+
+	error = error ?: hosts_choose_one(&watch->options->hosts, config.path, &config.host);
 
 	if (!error)
 		error = watch_start(watch);

@@ -30,6 +30,7 @@ whole() {
 
 	what='pages'
 	export_tables pages.flt --policy none,static,lru,adp,tuned,spatial
+	found accesses accesses.csv pages.csv
 	found faults accesses.csv out/protect.csv 300000000000
 	found avoided accesses.csv actions.csv out/protect.csv
 	found rates out/protect.csv out/results.csv
@@ -48,6 +49,7 @@ whole() {
 
 	for what in single mappings; do
 		export_tables "$what.flt" --policy none,lru,adp,oracle --set protector.oracle=3%
+		[ "$what" = mappings ] || found accesses accesses.csv single.csv
 		found faults accesses.csv out/protect.csv 300000000000
 		found rates out/protect.csv out/results.csv
 	done
@@ -67,6 +69,7 @@ whole() {
 			awk -F , 'NR > 1 && $3 != "total" { sub(/@.*/, "", $3); n[$3] += $13 } END { for (d in n) print d, n[d] }' | sort)"
 
 	points
+	sizes
 	worlds
 	losses
 	refusals
@@ -98,6 +101,8 @@ points() {
 	else
 		not_ok "the same bytes on one and on 7 threads" "$(head -n 3 diff)"
 	fi
+	what='two recordings'
+	found rates one/protect.csv one/results.csv
 	# shellcheck disable=SC2059
 	printf "$job"'never = rpr(policy=lru) > 1000\n' >job.ini
 	"$FAULTLINE" protect pages.flt job.ini >out.txt 2>err
@@ -108,6 +113,16 @@ points() {
 	"$FAULTLINE" protect pages.flt --policy lru,adp,none --csv=- --table protect | awk -F , '$2 == "adp" || NR == 1' |
 		cut -d , -f 3- >among
 	same "a policy does the same alone and among others" "$(cat alone)" "$(cat among)"
+}
+
+# What the log lost is drawn of what a page of a second has, whatever else is swept.
+sizes() {
+	local ask=(pages.flt --policy adp --drop 0.5 --table protect_accesses --raw-time --csv=-)
+	"$FAULTLINE" protect "${ask[@]}" | cut -d , -f 3- >alone
+	"$FAULTLINE" protect "${ask[@]}" --sweep protector.page=64K,2M | awk -F , '$2 != "64K"' | cut -d , -f 4- >among
+	same "2 MiB pages do the same alone and beside smaller ones" "$(cat alone)" "$(sed '1s/seen_page/page/' among)"
+	equal "a page of a second is one access" "$(sed 1d alone | cut -d , -f 1,2,4 | sort | uniq -d | wc -l)" 0
+	between "half of single ones are lost" "$(awk -F , '$5 == 1 { n++; no += $6 == "no" } END { print int(100 * no / n) }' alone)" 45 55
 }
 
 # Recordings and devices do not know of each other.

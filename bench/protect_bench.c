@@ -96,7 +96,7 @@ static double lookup_rate(const struct access_stream *stream, double *bytes)
 	return best;
 }
 
-static void measure_policies(struct access_stream *stream, __u64 page_bytes, const char *name)
+static void measure_domain(struct access_stream *stream, __u64 page_bytes, const char *name)
 {
 	double bytes = 0, peer;
 
@@ -114,8 +114,8 @@ int main(void)
 
 	if (!stream)
 		return EXIT_FAIL;
-	measure_policies(stream, 2 << 20, "2m");
-	measure_policies(stream, 4 << 10, "4k");
+	measure_domain(stream, 2 << 20, "2m");
+	measure_domain(stream, 4 << 10, "4k");
 	free(stream);
 	return EXIT_OK;
 }

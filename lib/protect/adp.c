@@ -1,25 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/protect/adp.h"
 
-#include <errno.h>
-
-#include "lib/base/fail.h"
-#include "lib/base/memory.h"
-
-static int adp_policy_create(struct protect *protect)
+static void adp_policy_begin(struct protect *protect)
 {
-	struct adp *adp = memory_calloc(1, sizeof(*adp));
-
-	if (!adp)
-		return failed(-ENOMEM, "no memory for a policy");
-	adp_init(adp, protect);
-	protect->own = adp;
-	return 0;
-}
-
-static void adp_policy_destroy(struct protect *protect)
-{
-	memory_free(protect->own);
+	adp_init(protect->own, protect);
 }
 
 static void adp_policy_start(struct protect *protect, __u64 time_ns)
@@ -37,11 +21,6 @@ static void adp_policy_advance(struct protect *protect, __u64 time_ns)
 	adp_advance(protect, protect->own, time_ns);
 }
 
-static void adp_policy_release(struct protect *protect)
-{
-	adp_init(protect->own, protect);
-}
-
 static __u64 adp_policy_active(const struct protect *protect)
 {
 	const struct adp *adp = protect->own;
@@ -52,12 +31,11 @@ static __u64 adp_policy_active(const struct protect *protect)
 const struct policy protect_policy_adp = {
 	.told = {"adp", "What has been idle is pinned before it is taken, until it is used again "
 			"(VPRI's Active Data Page protection)."},
-	.create = adp_policy_create,
-	.destroy = adp_policy_destroy,
+	.own_bytes = sizeof(struct adp),
+	.begin = adp_policy_begin,
 	.start = adp_policy_start,
 	.access = adp_policy_access,
 	.advance = adp_policy_advance,
-	.release = adp_policy_release,
 	.is_pinned = adp_is_pinned,
 	.active = adp_policy_active,
 };

@@ -29,7 +29,7 @@ static unsigned int class_with(__u64 units)
 	if (units < 8)
 		return units;
 	log = 63 - __builtin_clzll(units);
-	return 8 * (log - 2) + (units >> (log - 3) & 7);
+	return 8ull * (log - 2) + (units >> (log - 3) & 7);
 }
 
 /* The least of a class. */

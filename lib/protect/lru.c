@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "lib/protect/protect_private.h"
 
-#include <errno.h>
-
-#include "lib/base/fail.h"
-#include "lib/base/memory.h"
-
 #define PINNED 1
 
 struct lru {
@@ -13,21 +8,12 @@ struct lru {
 	__u64 cap;
 };
 
-static int lru_create(struct protect *protect)
+static void lru_begin(struct protect *protect)
 {
-	struct lru *lru = memory_calloc(1, sizeof(*lru));
+	struct lru *lru = protect->own;
 
-	if (!lru)
-		return failed(-ENOMEM, "no memory for a policy");
 	recency_init(&lru->pinned);
 	lru->cap = protect_share(protect, protect->keys.lru);
-	protect->own = lru;
-	return 0;
-}
-
-static void lru_destroy(struct protect *protect)
-{
-	memory_free(protect->own);
 }
 
 static void lru_hit(struct protect *protect, struct lru *lru, __u64 time_ns, __u32 index)
@@ -66,13 +52,6 @@ static void lru_access(struct protect *protect, __u64 time_ns, __u64 page)
 	protect_pin(protect, time_ns, index, PROTECT_TOUCHED);
 }
 
-static void lru_release(struct protect *protect)
-{
-	struct lru *lru = protect->own;
-
-	recency_init(&lru->pinned);
-}
-
 static bool lru_is_pinned(const struct kept_page *page)
 {
 	return page->state == PINNED;
@@ -80,9 +59,8 @@ static bool lru_is_pinned(const struct kept_page *page)
 
 const struct policy protect_policy_lru = {
 	.told = {"lru", "What was touched last is pinned, up to a share of the memory."},
-	.create = lru_create,
-	.destroy = lru_destroy,
+	.own_bytes = sizeof(struct lru),
+	.begin = lru_begin,
 	.access = lru_access,
-	.release = lru_release,
 	.is_pinned = lru_is_pinned,
 };

@@ -96,20 +96,17 @@ int protect_create(struct protect **protect, const struct protect_keys *keys, __
 
 	if (error)
 		return error;
-	made = memory_calloc(1, sizeof(*made));
+	made = memory_calloc(1, sizeof(*made) + policies[keys->policy]->own_bytes);
 	if (!made)
 		return failed(-ENOMEM, "no memory for a policy");
 	made->policy = policies[keys->policy];
+	made->own = made + 1;
 	made->sink = sink;
 	made->keys = *keys;
 	made->memory_pages = memory_pages;
 	page_store_init(&made->store);
-	if (made->policy->create)
-		error = made->policy->create(made);
-	if (error) {
-		memory_free(made);
-		return error;
-	}
+	if (made->policy->begin)
+		made->policy->begin(made);
 	*protect = made;
 	return 0;
 }
@@ -118,8 +115,6 @@ void protect_destroy(struct protect *protect)
 {
 	if (!protect)
 		return;
-	if (protect->policy->destroy)
-		protect->policy->destroy(protect);
 	page_store_free(&protect->store);
 	memory_free(protect);
 }
@@ -168,8 +163,8 @@ void protect_release(struct protect *protect)
 		protect_unpin(protect, protect->newest_ns, i, PROTECT_DROPPED);
 	page_store_free(store);
 	protect->started = false;
-	if (protect->policy->release)
-		protect->policy->release(protect);
+	if (protect->policy->begin)
+		protect->policy->begin(protect);
 }
 
 void protect_state(const struct protect *protect, struct protect_state *state)

@@ -24,13 +24,12 @@ struct protect {
 /* Times never run back here. All but `told` and `access` may be NULL. */
 struct policy {
 	struct protect_policy told;
-	int (*create)(
-		struct protect *protect); /* with keys that are in range; 0 or what failed() gave */
-	void (*destroy)(struct protect *protect);
+	size_t own_bytes;
+	void (*begin)(struct protect
+			      *protect); /* keys are in range; no page is known, or none any more */
 	void (*start)(struct protect *protect, __u64 time_ns); /* the first access is coming */
 	void (*access)(struct protect *protect, __u64 time_ns, __u64 page);
 	void (*advance)(struct protect *protect, __u64 time_ns);
-	void (*release)(struct protect *protect); /* the store is empty now */
 	bool (*is_pinned)(const struct kept_page *page);
 	__u64 (*active)(const struct protect *protect); /* pages that are not pinned */
 };

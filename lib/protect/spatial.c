@@ -2,11 +2,7 @@
 /* adp, and runs of accesses at one stride, of which some may be going on at a time: what they reach next is pinned ahead. */
 #include "lib/protect/adp.h"
 
-#include <errno.h>
 #include <string.h>
-
-#include "lib/base/fail.h"
-#include "lib/base/memory.h"
 
 #define STREAMS 16 /* that are remembered */
 #define NEAR_BY 16 /* pages from one access to the next that may begin a run */
@@ -105,20 +101,6 @@ static void spatial_begin(struct protect *protect)
 	spatial->count = 0;
 }
 
-static int spatial_create(struct protect *protect)
-{
-	protect->own = memory_calloc(1, sizeof(struct spatial));
-	if (!protect->own)
-		return failed(-ENOMEM, "no memory for a policy");
-	spatial_begin(protect);
-	return 0;
-}
-
-static void spatial_destroy(struct protect *protect)
-{
-	memory_free(protect->own);
-}
-
 static void spatial_start(struct protect *protect, __u64 time_ns)
 {
 	struct spatial *spatial = protect->own;
@@ -142,12 +124,11 @@ static __u64 spatial_active(const struct protect *protect)
 
 const struct policy protect_policy_spatial = {
 	.told = {"spatial", "adp, and what runs of one stride are about to reach."},
-	.create = spatial_create,
-	.destroy = spatial_destroy,
+	.own_bytes = sizeof(struct spatial),
+	.begin = spatial_begin,
 	.start = spatial_start,
 	.access = spatial_access,
 	.advance = spatial_advance,
-	.release = spatial_begin,
 	.is_pinned = adp_is_pinned,
 	.active = spatial_active,
 };

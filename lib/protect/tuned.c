@@ -6,11 +6,6 @@
 #include "lib/protect/adp.h"
 #include "lib/protect/learner.h"
 
-#include <errno.h>
-
-#include "lib/base/fail.h"
-#include "lib/base/memory.h"
-
 /* What was looked at for so many times its length says something about a window. */
 #define LOOKED 4
 
@@ -35,20 +30,6 @@ static void tuned_begin(struct protect *protect)
 	adp->learner = &tuned->learner;
 	learner_init(&tuned->learner, adp->promote_after_ns, keys->fault_after_ns);
 	tuned->accesses = 0;
-}
-
-static int tuned_create(struct protect *protect)
-{
-	protect->own = memory_calloc(1, sizeof(struct tuned));
-	if (!protect->own)
-		return failed(-ENOMEM, "no memory for a policy");
-	tuned_begin(protect);
-	return 0;
-}
-
-static void tuned_destroy(struct protect *protect)
-{
-	memory_free(protect->own);
 }
 
 static void tuned_start(struct protect *protect, __u64 time_ns)
@@ -108,12 +89,11 @@ static __u64 tuned_active(const struct protect *protect)
 
 const struct policy protect_policy_tuned = {
 	.told = {"tuned", "adp that learns which pages are worth it, and for how long."},
-	.create = tuned_create,
-	.destroy = tuned_destroy,
+	.own_bytes = sizeof(struct tuned),
+	.begin = tuned_begin,
 	.start = tuned_start,
 	.access = tuned_access,
 	.advance = tuned_advance,
-	.release = tuned_begin,
 	.is_pinned = adp_is_pinned,
 	.active = tuned_active,
 };

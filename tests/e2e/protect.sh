@@ -133,8 +133,8 @@ worlds() {
 		"$FAULTLINE" protect $file.flt --csv=- --table protect | grep -v total
 	done | sort -u >apart
 	same "two recordings are each its own" "$(cat together)" "$(cat apart)"
-	"$FAULTLINE" protect pages.flt -d vm0/nic --csv=- --table protect | grep vm0/nic >chosen
-	grep ',vm0/nic,.*,one,' apart >all
+	"$FAULTLINE" protect pages.flt -d 'vm0/d*' --csv=- --table protect | grep vm0/ | sort >chosen
+	grep ',vm0/disk.*,one,' apart >all
 	same "a chosen device is what it is among all" "$(cat chosen)" "$(cat all)"
 	"$FAULTLINE" protect - --csv=- --table protect <pages.flt | grep -v total | sort >piped
 	same "standard input" "$(cat piped)" "$(grep -v ,two, apart)"

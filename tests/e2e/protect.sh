@@ -64,9 +64,9 @@ whole() {
 	"$FAULTLINE" footprint pages.flt --window 10m --csv=windows.csv --table footprint_windows --raw-time
 	found windows accesses.csv windows.csv 600
 	equal "a simulated fault is the footprint's" \
-		"$("$FAULTLINE" footprint pages.flt --csv=- --table footprint | awk -F , 'NR > 1 { print $1, $9 }' | sort)" \
+		"$("$FAULTLINE" footprint pages.flt --csv=- --table footprint | awk -F , 'NR > 1 { print $1, $9 }' | sort | xargs)" \
 		"$("$FAULTLINE" protect pages.flt --policy none --csv=- --table protect |
-			awk -F , 'NR > 1 && $3 != "total" { sub(/@.*/, "", $3); n[$3] += $13 } END { for (d in n) print d, n[d] }' | sort)"
+			awk -F , 'NR > 1 && $3 != "total" { sub(/@.*/, "", $3); n[$3] += $13 } END { for (d in n) print d, n[d] }' | sort | xargs)"
 
 	points
 	sizes

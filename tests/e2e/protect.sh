@@ -179,6 +179,8 @@ refusals() {
 	says 2 '--set: protector.lru=5%: has no effect with policy=adp; accepted: with policy=lru' pages.flt --policy adp --set protector.lru=5%
 	says 2 "unknown.flt: how much memory vm0/nic reaches was not recorded; accepted: --set protector.memory=SIZE for all, or \
 -d PATTERN of devices that are known" unknown.flt
+	says 2 '--policy: policy=oracle: knows the future of rule interval alone; accepted: kind=interval' pages.flt \
+		--policy oracle --rule reclaim
 	says 2 'two jobs: job.ini, other.ini; accepted: one' pages.flt job.ini other.ini
 	says 2 'standard input is named twice; accepted: once' - -
 	says 2 'no recording given; accepted: .flt files, or - for standard input' job.ini

@@ -7,10 +7,11 @@
  * when an access faults:
  *	interval	it comes more than `idle_ns` after the access before it by the same domain (VPRI's simulated fault), and the
  *			page was not pinned from the last access + idle_ns at the latest until now
- *	reclaim		a memory manager has taken the page: of those that any domain has touched it takes what nobody has used for longest
- *			and nobody pins, until `taken` of them are out; `taken` moves linearly between share_low and share_high and
- *			back, once in share_period_ns. A fault brings the page back, a pin likewise (which is counted apart, `brought`).
- *			What was used within the last young_ns is never taken. A share_low below 0 is none for as long as it is
+ *	reclaim		a memory manager has taken the page. It looks once a second, and of the pages that any domain has touched takes what
+ *			nobody has used for longest and nobody pins, until a share of them is out, which moves linearly between share_low
+ *			and share_high and back, once in share_period_ns. A fault brings the page back, a pin likewise (which is counted
+ *			apart, `brought`). What was used within the last young_ns is never taken. A
+ *			share_low below 0 is none for as long as it is
  * The first access to a page by its domain is counted apart and is no fault. Under `interval` each domain is judged by
  * its own pins. Memory: as protect.h, and at most 48 bytes a page, with `reclaim` twice that. Details: docs/protect.md.
  */

@@ -30,6 +30,7 @@ whole() {
 
 	what='pages'
 	export_tables pages.flt --policy none,static,lru,adp,tuned,spatial
+	found accesses accesses.csv pages.csv
 	found faults accesses.csv out/protect.csv 300000000000
 	found avoided accesses.csv actions.csv out/protect.csv
 	found rates out/protect.csv out/results.csv
@@ -48,6 +49,7 @@ whole() {
 
 	for what in single mappings; do
 		export_tables "$what.flt" --policy none,lru,adp,oracle --set protector.oracle=3%
+		[ "$what" = mappings ] || found accesses accesses.csv single.csv
 		found faults accesses.csv out/protect.csv 300000000000
 		found rates out/protect.csv out/results.csv
 	done
@@ -62,11 +64,12 @@ whole() {
 	"$FAULTLINE" footprint pages.flt --window 10m --csv=windows.csv --table footprint_windows --raw-time
 	found windows accesses.csv windows.csv 600
 	equal "a simulated fault is the footprint's" \
-		"$("$FAULTLINE" footprint pages.flt --csv=- --table footprint | awk -F , 'NR > 1 { print $1, $9 }' | sort)" \
+		"$("$FAULTLINE" footprint pages.flt --csv=- --table footprint | awk -F , 'NR > 1 { print $1, $9 }' | sort | xargs)" \
 		"$("$FAULTLINE" protect pages.flt --policy none --csv=- --table protect |
-			awk -F , 'NR > 1 && $3 != "total" { sub(/@.*/, "", $3); n[$3] += $13 } END { for (d in n) print d, n[d] }' | sort)"
+			awk -F , 'NR > 1 && $3 != "total" { sub(/@.*/, "", $3); n[$3] += $13 } END { for (d in n) print d, n[d] }' | sort | xargs)"
 
 	points
+	sizes
 	worlds
 	losses
 	refusals
@@ -98,6 +101,8 @@ points() {
 	else
 		not_ok "the same bytes on one and on 7 threads" "$(head -n 3 diff)"
 	fi
+	what='two recordings'
+	found rates one/protect.csv one/results.csv
 	# shellcheck disable=SC2059
 	printf "$job"'never = rpr(policy=lru) > 1000\n' >job.ini
 	"$FAULTLINE" protect pages.flt job.ini >out.txt 2>err
@@ -110,6 +115,16 @@ points() {
 	same "a policy does the same alone and among others" "$(cat alone)" "$(cat among)"
 }
 
+# What the log lost is drawn of what a page of a second has, whatever else is swept.
+sizes() {
+	local ask=(pages.flt --policy adp --drop 0.5 --table protect_accesses --raw-time --csv=-)
+	"$FAULTLINE" protect "${ask[@]}" | cut -d , -f 3- >alone
+	"$FAULTLINE" protect "${ask[@]}" --sweep protector.page=64K,2M | awk -F , '$2 != "64K"' | cut -d , -f 4- >among
+	same "2 MiB pages do the same alone and beside smaller ones" "$(cat alone)" "$(sed '1s/seen_page/page/' among)"
+	equal "a page of a second is one access" "$(sed 1d alone | cut -d , -f 1,2,4 | sort | uniq -d | wc -l)" 0
+	between "half of single ones are lost" "$(awk -F , '$5 == 1 { n++; no += $6 == "no" } END { print int(100 * no / n) }' alone)" 45 55
+}
+
 # Recordings and devices do not know of each other.
 worlds() {
 	local file
@@ -118,8 +133,8 @@ worlds() {
 		"$FAULTLINE" protect $file.flt --csv=- --table protect | grep -v total
 	done | sort -u >apart
 	same "two recordings are each its own" "$(cat together)" "$(cat apart)"
-	"$FAULTLINE" protect pages.flt -d vm0/nic --csv=- --table protect | grep vm0/nic >chosen
-	grep ',vm0/nic,.*,one,' apart >all
+	"$FAULTLINE" protect pages.flt -d 'vm0/d*' --csv=- --table protect | grep vm0/ | sort >chosen
+	grep ',vm0/disk.*,one,' apart >all
 	same "a chosen device is what it is among all" "$(cat chosen)" "$(cat all)"
 	"$FAULTLINE" protect - --csv=- --table protect <pages.flt | grep -v total | sort >piped
 	same "standard input" "$(cat piped)" "$(grep -v ,two, apart)"
@@ -164,6 +179,8 @@ refusals() {
 	says 2 '--set: protector.lru=5%: has no effect with policy=adp; accepted: with policy=lru' pages.flt --policy adp --set protector.lru=5%
 	says 2 "unknown.flt: how much memory vm0/nic reaches was not recorded; accepted: --set protector.memory=SIZE for all, or \
 -d PATTERN of devices that are known" unknown.flt
+	says 2 '--policy: policy=oracle: knows the future of rule interval alone; accepted: kind=interval' pages.flt \
+		--policy oracle --rule reclaim
 	says 2 'two jobs: job.ini, other.ini; accepted: one' pages.flt job.ini other.ini
 	says 2 'standard input is named twice; accepted: once' - -
 	says 2 'no recording given; accepted: .flt files, or - for standard input' job.ini

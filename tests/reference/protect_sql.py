@@ -3,7 +3,8 @@
 """Makes recordings of accesses, and finds out with SQLite what `faultline protect` says of them.
 
     protect_sql.py make FOLDER      pages.flt, single.flt, mappings.flt, second.flt, lossy.flt, cut.flt, empty.flt,
-                                unknown.flt, damaged.flt
+                                unknown.flt, damaged.flt; what is in the first two: pages.csv, single.csv
+    protect_sql.py accesses ACCESSES.csv EXPECTED.csv       the exported accesses are those that were written
     protect_sql.py faults ACCESSES.csv PROTECT.csv IDLE_NS      faults without pins, by lag() over the exported accesses
     protect_sql.py avoided ACCESSES.csv ACTIONS.csv PROTECT.csv  those that pins avoid, and pinned_mean, by the exported pins
     protect_sql.py reclaim ACCESSES.csv ACTIONS.csv PROTECT.csv  faults of rule reclaim, by going through all of them
@@ -36,8 +37,8 @@ def second_of(now):
 
 def touched(draw, now):
     """4 KiB pages that two devices touch in a second: some soon again, some after minutes, some never."""
-    pages = []
-    for device in (1, 2):
+    pages = [(2, 9, 5)] if now == 1 else []
+    for device in (1, 2) if now > 1 else ():
         for _ in range(draw.randrange(4)):
             huge = (draw.randrange(5) if draw.random() < .4 else 5 + now // 11 % 37 if draw.random() < .9 else
                     50 + draw.randrange(400))
@@ -56,33 +57,57 @@ def begun(host="one", kinds="", **device):
     return r
 
 
-def pages(seed, host="one", seconds=60 * MINUTES, **device):
-    draw, r = random.Random(seed), begun(host, **device)
+NAMES = {1: "vm0/nic", 2: "vm0/disk"}
+
+
+def domain(device, pasid):
+    return NAMES[device] + ("" if pasid == PASID_NONE else f"@{pasid}")
+
+
+def write(path, accesses):
+    with open(path, "w", newline="") as file:
+        csv.writer(file).writerows([("time_ns", "domain", "page", "count"), *accesses])
+
+
+def pages(seed, host="one", seconds=60 * MINUTES, expected=None, **device):
+    """Pages of 4 KiB by seconds; what is expected are pages of 2 MiB, in the order of devices, PASIDs and pages."""
+    draw, r, accesses = random.Random(seed), begun(host, **device), []
     for now in range(1, seconds):
-        some = touched(draw, now)
+        some = [dict(page=page, device=device, pasid=pasid, reads=1 + draw.randrange(3), writes=draw.randrange(2))
+                for device, pasid, page in touched(draw, now)]
         if some:
-            r.aggregate(window=second_of(now),
-                        pages=[dict(page=page, device=device, pasid=pasid, reads=1 + draw.randrange(3),
-                                    writes=draw.randrange(2)) for device, pasid, page in some])
+            r.aggregate(window=second_of(now), pages=some)
+        counts = {}
+        for one in some:
+            key = one["device"], one["pasid"], one["page"] // 512
+            counts[key] = counts.get(key, 0) + one["reads"] + one["writes"]
+        accesses += [(second_of(now) * SECOND, domain(*key[:2]), key[2], counts[key]) for key in sorted(counts)]
+    if expected:
+        write(expected, accesses)
     return r
 
 
-def single(seed, kind, **begin):
+def single(seed, kind, expected=None, **begin):
     """One by one, of lengths that reach over the end of a page; several at one time."""
-    draw, r, events, now = random.Random(seed), begun(**begin), [], START_NS
+    draw, r, events, accesses, now = random.Random(seed), begun(**begin), [], [], START_NS
     for _ in range(3001):
         now += draw.choice([0, 1, draw.randrange(2 * SECOND)])
-        events.append(dict(time=now, address=draw.randrange(300) * HUGE + draw.randrange(HUGE), kind=kind,
-                           length=draw.choice([512, 4096, HUGE]), device=1 + draw.randrange(2), queue=0,
+        length = draw.choice([512, 4096, HUGE])
+        address = draw.randrange(300) * HUGE + draw.choice([draw.randrange(HUGE), HUGE - length])
+        events.append(dict(time=now, address=address, kind=kind, length=length, device=1 + draw.randrange(2), queue=0,
                            pasid=PASID_NONE, flags=1))
+        accesses += [(now, NAMES[events[-1]["device"]], page, 1)
+                     for page in range(address // HUGE, (address + length - 1) // HUGE + 1)]
+    if expected:
+        write(expected, sorted(accesses, key=lambda access: NAMES[1] != access[1]))
     return r.events(events)
 
 
 def make(folder):
     os.chdir(folder)
-    pages(1).end(START_NS + 60 * MINUTES * SECOND).write("pages.flt")
+    pages(1, expected="pages.csv").end(START_NS + 60 * MINUTES * SECOND).write("pages.flt")
     pages(2, "two").end(START_NS + 60 * MINUTES * SECOND).write("second.flt")
-    single(3, IO_COMPLETE, kinds="io_complete").end().write("single.flt")
+    single(3, IO_COMPLETE, "single.csv", kinds="io_complete").end().write("single.flt")
     single(4, KIND["DMA_MAP"]).end().write("mappings.flt")
     pages(5, seconds=600).loss(100, 90, 10).end().write("lossy.flt")
     pages(6, seconds=600).write("cut.flt")
@@ -237,6 +262,16 @@ def windows(accesses, footprint, seconds):
     told(f"distinct pages of {len(ours)} windows", "" if ours == theirs and len(ours) > 5 else f"{theirs}, not {ours}")
 
 
+def accesses_are(accesses, expected):
+    """Of one point; of single ones each domain's for itself, as those of a tenant may stand in any order of domains."""
+    ours = [(a["time_ns"], a["domain"], a["page"], a["count"]) for a in rows(expected)]
+    theirs = [(a["time_ns"], a["domain"], a["page"], a["count"]) for a in rows(accesses) if a["point"] == "1"]
+    if "single" in expected:
+        theirs.sort(key=lambda access: NAMES[1] != access[1])
+    wrong = next((f"{a}, not {b}" for a, b in zip(theirs, ours) if a != b), "")
+    told(f"{len(ours)} accesses are those that were recorded", wrong or (len(ours) != len(theirs) and f"{len(theirs)}"))
+
+
 def near(text, number):
     return text == "" if number is None else text != "" and math.isclose(float(text), number, rel_tol=1e-6, abs_tol=1e-6)
 
@@ -266,6 +301,14 @@ def rates(protect, results):
             wrong.append(f"{what}: {mine}, sum {sums[row['point']]}")
         else:
             sums[row["point"]] = dict(row)
+    for point, row in sums.items():
+        memory = {}
+        for of in rows(protect):
+            if of["point"] == point and of["domain"] != "total":
+                key = of["host"], of["tenant"]
+                memory[key] = max(memory.get(key, 0), int(of["memory_pages"]))
+        if int(row["memory_pages"]) != sum(memory.values()):
+            wrong.append(f"total of point {point}: memory {row['memory_pages']}")
     for row in rows(results):
         for ours, theirs in (("rpr", "rpr"), ("faults", "faults"), ("pinned_mean_percent", "pinned_mean_percent"),
                              ("avoided_percent", "avoided_percent"), ("faults_none", "faults_none")):
@@ -276,4 +319,4 @@ def rates(protect, results):
 
 if __name__ == "__main__":
     {"make": make, "faults": faults, "avoided": avoided, "reclaim": reclaim, "rates": rates,
-     "windows": windows}[sys.argv[1]](*sys.argv[2:])
+     "windows": windows, "accesses": accesses_are}[sys.argv[1]](*sys.argv[2:])

@@ -53,7 +53,7 @@ static const char about[] =
 	"that would have avoided (VPRI sections 3.4 and 6.2). Results are a model's, labelled so.\v"
 	"EXAMPLES:\n"
 	"  faultline protect run.flt\n"
-	"  faultline protect run.flt --policy none,adp,oracle --rule reclaim\n"
+	"  faultline protect run.flt --policy none,adp,tuned --rule reclaim\n"
 	"  faultline protect run.flt --policy adp --sweep protector.inactive=2%,5%,10%\n"
 	"  faultline protect host1.flt host2.flt job.ini --csv=out\n"
 	"  faultline protect run.flt --policy adp --table protect_actions --csv=-\n\n"

@@ -114,17 +114,36 @@ int study_check_values(const struct job_text *text)
 	return err;
 }
 
+/* Where somebody wrote a key, or `otherwise`. */
+static const char *written_where(const struct job_text *text, const char *type, const char *key,
+				 const char *otherwise)
+{
+	const struct job_section *section = job_text_section(text, type, NULL);
+	const struct job_entry *entry = section ? job_section_entry(section, key) : NULL;
+
+	return entry ? entry->where : otherwise;
+}
+
 static int study_check(const struct study_config *config, const struct job_text *text)
 {
-	const struct job_section *section = job_text_section(text, "rule", NULL);
-	const struct job_entry *low = section ? job_section_entry(section, "low") : NULL;
-	const struct job_entry *high = section ? job_section_entry(section, "high") : NULL;
-	const char *where = low ? low->where : high ? high->where : text->path;
+	const char *where;
 
-	if (config->share_low <= config->share_high)
-		return 0;
-	return failed(job_wrong(where), "%s: low=%g, high=%g: accepted: low of at most high", where,
-		      config->share_low, config->share_high);
+	if (config->share_low > config->share_high) {
+		where = written_where(text, "rule", "high", text->path);
+		where = written_where(text, "rule", "low", where);
+		return failed(job_wrong(where),
+			      "%s: low=%g, high=%g: accepted: low of at most high", where,
+			      config->share_low, config->share_high);
+	}
+	if (config->protector.keys.policy == STUDY_ORACLE && config->rule != WHAT_IF_INTERVAL) {
+		where = written_where(text, "protector", "policy", text->path);
+		return failed(
+			job_wrong(where),
+			"%s: policy=oracle: knows the future of rule interval alone; accepted: "
+			"kind=interval",
+			where);
+	}
+	return 0;
 }
 
 int study_configure(struct study_config *config, const struct job_text *text,

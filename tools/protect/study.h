@@ -135,6 +135,8 @@ struct study_wish {
 
 /* What is damaged is no error. `recording` is all 0 before; to be freed in any case. */
 int study_read(struct study_recording *recording, const struct study_wish *wish);
+/* Once all of it is read: tenants and units get names, and the order of devices and PASIDs. -ENOMEM. */
+int study_order(struct study_recording *recording);
 void study_recording_free(struct study_recording *recording);
 /* What sentences call it: its file, and its host where the file has several. */
 #define STUDY_NAME (sizeof(struct printable) + HOST_TEXT)

@@ -49,7 +49,7 @@ BPF_SRC  := $(sort $(wildcard bpf/*.bpf.c))
 BPF_SKEL := $(patsubst %.bpf.c,$(BPF_BUILD)/%.skel.h,$(BPF_SRC))
 LIB_SRC  := $(call sources,lib/base lib/capture lib/capture/paths lib/trace lib/analyze lib/translate lib/output lib/job \
 	lib/cli lib/protect)
-TOOL_SRC := $(call sources,tools tools/top tools/sim tools/protect)
+TOOL_SRC := $(call sources,tools tools/top tools/sim tools/protect tools/fleet)
 # injectors/main.c is the program; the rest is an archive, so that tests can link it.
 EMU_SRC  := injectors/consent.c injectors/medium.c injectors/exec.c injectors/machine_networks.c \
             $(call sources,injectors/net injectors/emu $(patsubst %/,%,$(wildcard injectors/emu/*/ injectors/emu/devices/*/)) \

@@ -17,6 +17,7 @@
 #define CLEAR	    "\r\033[K"
 
 static atomic_ullong progress;
+static const char *word_of_parts = "points";
 static volatile sig_atomic_t shown;
 
 static void progress_on_signal(int signal)
@@ -41,6 +42,11 @@ void progress_end_on_signals(void)
 			signals_catch(&action, &signals_end[i], 1);
 }
 
+void progress_parts(const char *word)
+{
+	word_of_parts = word;
+}
+
 void progress_add(__u64 count)
 {
 	atomic_fetch_add_explicit(&progress, count, memory_order_relaxed);
@@ -61,7 +67,7 @@ void progress_show(size_t done, size_t points, const char *what)
 	shown = true;
 	units_format_count(progress, 6, count);
 	if (points)
-		snprintf(text, sizeof(text), "%zu of %zu points, ", done, points);
+		snprintf(text, sizeof(text), "%zu of %zu %s, ", done, points, word_of_parts);
 	else
 		text[0] = '\0';
 	fprintf(stderr, CLEAR "%s%s %s, %llu s", text, count, what,

@@ -12,6 +12,8 @@
  */
 void progress_end_on_signals(void);
 
+/* What the line counts instead of "points". */
+void progress_parts(const char *word);
 /* Packets or accesses that a source has given, from any thread. */
 void progress_add(__u64 count);
 /* Rewrites the line on stderr, if that is a terminal and two seconds have passed since the first call. `what`: "packets". */

@@ -14,5 +14,6 @@ int verb_protect(int argc, char **argv);
 int verb_slo(int argc, char **argv);
 int verb_sim(int argc, char **argv);
 int verb_accesses(int argc, char **argv);
+int verb_fleet(int argc, char **argv);
 
 #endif

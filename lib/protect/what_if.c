@@ -8,6 +8,8 @@
 #include "lib/base/memory.h"
 #include "lib/protect/what_if_private.h"
 
+#define SHARE_LOWEST (-1000.0)
+
 static bool is_share(double share)
 {
 	return share >= 0 && share <= 1;
@@ -20,11 +22,12 @@ static int what_if_check(const struct what_if_config *config)
 			      (int)config->rule);
 	if (!config->memory_pages)
 		return failed(-EINVAL, "a tenant of no pages: accepted: 1 and more");
-	if (!is_share(config->share_low) || !is_share(config->share_high))
-		return failed(-EINVAL, "share_low=%g, share_high=%g: accepted: 0 to 1",
+	if (!(config->share_low >= SHARE_LOWEST && config->share_low <= 1) ||
+	    !is_share(config->share_high))
+		return failed(-EINVAL, "share_low=%g, share_high=%g: accepted: -1000 to 1, 0 to 1",
 			      config->share_low, config->share_high);
 	if (config->share_low > config->share_high)
-		return failed(-EINVAL, "share_low=%g: accepted: 0 to share_high=%g",
+		return failed(-EINVAL, "share_low=%g: accepted: up to share_high=%g",
 			      config->share_low, config->share_high);
 	return 0;
 }

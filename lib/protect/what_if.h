@@ -10,7 +10,8 @@
  *	reclaim		a memory manager has taken the page. It looks once a second, and of the pages that any domain has touched takes what
  *			nobody has used for longest and nobody pins, until a share of them is out, which moves linearly between share_low
  *			and share_high and back, once in share_period_ns. A fault brings the page back, a pin likewise (which is counted
- *			apart, `brought`)
+ *			apart, `brought`). What was used within the last young_ns is never taken; a share_low below 0 is none for as
+ *			long as it is
  * The first access to a page by its domain is counted apart and is no fault. Under `interval` each domain is judged by
  * its own pins. Memory: as protect.h, and at most 48 bytes a page, with `reclaim` twice that. Details: docs/protect.md.
  */
@@ -36,7 +37,9 @@ struct what_if_config {
 	enum what_if_rule rule;
 	__u64 memory_pages;
 	__u64 idle_ns; /* interval: 300 s */
-	double share_low, share_high;
+	__u64 young_ns; /* reclaim: what was used so recently stays; 0: nothing does */
+	double share_low, share_high; /* -1000 to 1; 0 to 1 */
+	bool share_of_memory;	      /* of memory_pages, else of what was touched */
 	__u64 share_period_ns;
 	__u64 sample_ns; /* of the curve; 0: there is none. It doubles when there are WHAT_IF_SAMPLES */
 	/* Each access that faults, or that would have if its page had not been pinned; NULL: nobody asks. `gap_ns`: since

@@ -22,7 +22,8 @@ void tenant_reclaimer_init(struct what_if *what_if)
 	reclaimer->tick_ns = LOOK_NS;
 	if (period_ns && period_ns / LOOKS_A_CYCLE < LOOK_NS)
 		reclaimer->tick_ns = period_ns / LOOKS_A_CYCLE ?: 1;
-	reclaimer->cycle = period_ns / reclaimer->tick_ns + LOOKS_QUIET;
+	reclaimer->cycle =
+		(period_ns + what_if->config.young_ns) / reclaimer->tick_ns + LOOKS_QUIET;
 }
 
 void tenant_reclaimer_free(struct what_if *what_if)
@@ -44,14 +45,15 @@ static double reclaim_share(const struct what_if_config *config, __u64 since_ns)
 	return config->share_low + (config->share_high - config->share_low) * phase;
 }
 
-static bool reclaim_take(struct tenant_reclaimer *reclaimer, __u64 wanted)
+/* What was last used at `young_ns` or later stays. */
+static bool reclaim_take(struct tenant_reclaimer *reclaimer, __u64 wanted, __u64 young_ns)
 {
 	bool any = false;
 
 	while (reclaimer->out < wanted) {
 		const __u32 oldest = recency_oldest(&reclaimer->pages, &reclaimer->takable);
 
-		if (oldest == NO_PAGE)
+		if (oldest == NO_PAGE || reclaimer->pages.pages[oldest].last_ns >= young_ns)
 			break;
 		recency_remove(&reclaimer->pages, &reclaimer->takable, oldest);
 		reclaimer->pages.pages[oldest].state |= TENANT_OUT;
@@ -63,13 +65,19 @@ static bool reclaim_take(struct tenant_reclaimer *reclaimer, __u64 wanted)
 
 void reclaimer_look(struct what_if *what_if, __u64 time_ns)
 {
+	const struct what_if_config *config = &what_if->config;
 	struct tenant_reclaimer *reclaimer = &what_if->reclaimer;
+	const double pages =
+		(double)(config->share_of_memory ? config->memory_pages : reclaimer->touched);
 	double share;
 
 	reclaimer->quiet++;
 	what_if_advance_all(what_if, time_ns);
-	share = reclaim_share(&what_if->config, time_ns - what_if->start_ns);
-	if (reclaim_take(reclaimer, (__u64)(share * (double)reclaimer->touched)))
+	share = reclaim_share(config, time_ns - what_if->start_ns);
+	if (share > 0 && reclaim_take(reclaimer, (__u64)(share * pages),
+				      !config->young_ns		     ? NEVER
+				      : time_ns > config->young_ns ? time_ns - config->young_ns
+								     : 0))
 		reclaimer->quiet = 0;
 	/* After more than a cycle in which nothing happened there is nothing to take until something does. */
 	reclaimer->next_ns = reclaimer->quiet > reclaimer->cycle

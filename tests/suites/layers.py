@@ -19,7 +19,7 @@ LAYERS = (
     {"lib/analyze/"},
     {"tools/common.", "tools/progress.", "injectors/consent.", "injectors/medium.", "injectors/results."},
     {"injectors/emu/", "injectors/net/"},
-    {"tools/protect/", "tools/sim/", "tools/top/", "injectors/emu/devices/", "injectors/job/", "injectors/real/"},
+    {"tools/fleet/", "tools/protect/", "tools/sim/", "tools/top/", "injectors/emu/devices/", "injectors/job/", "injectors/real/"},
     {"injectors/emu/nic/", "injectors/emu/kvstore/"},
     {"tools/", "injectors/"},
     {"tests/"},

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The keys of a fleet: its machines, what memory is short of, and the policy. */
+#include "tools/fleet/options.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/fail.h"
+#include "lib/base/units.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define OF(type, member) offsetof(struct type, member), sizeof(((struct type *)0)->member)
+#define FLEET(member)	   OF(fleet_config, member)
+#define RULE(member)	   OF(fleet_config, rule.member)
+#define POPULATION(member) OF(fleet_population, member)
+#define SHAPE(member)	   OF(fleet_population, keys.member)
+#define PAGE		   2097152.0
+#define DAYS_MOST	   250.0
+#define YEAR		   (365.0 * 86400e9)
+#define DAY		   86400e9
+#define NIC		   {"device", "nic,both"}
+#define BLOCK		   {"device", "block,both"}
+
+enum fleet_policies {
+#define PROTECT_POLICY(name) FLEET_POLICY_##name,
+#include "lib/protect/policies.def"
+};
+
+static const struct option_choice policies[] = {
+#define PROTECT_POLICY(name) {#name, FLEET_POLICY_##name},
+#include "lib/protect/policies.def"
+	{NULL, 0}};
+static const struct option_choice overflows[] = {
+	{"drop", PROTECT_OVERFLOW_DROP}, {"refuse", PROTECT_OVERFLOW_REFUSE}, {NULL, 0}};
+static const struct option_choice rules[] = {
+	{"interval", WHAT_IF_INTERVAL}, {"reclaim", WHAT_IF_RECLAIM}, {NULL, 0}};
+static const struct option_choice devices[] = {{"nic", POPULATION_NIC},
+					       {"block", POPULATION_BLOCK},
+					       {"both", POPULATION_MODELS},
+					       {NULL, 0}};
+
+/* "8G" or "8G:16G:64G" */
+static int parse_memories(const struct option_row *row, const char *text, void *fields)
+{
+	struct fleet_memories *memories = &((struct fleet_population *)fields)->memory;
+	char copy[FLEET_MEMORIES * 24], *rest, *word;
+
+	if (strlen(text) >= sizeof(copy) || !*text || *text == ':' || strstr(text, "::") ||
+	    text[strlen(text) - 1] == ':')
+		return -EINVAL;
+	strcpy(copy, text);
+	memories->count = 0;
+	for (word = strtok_r(copy, ":", &rest); word; word = strtok_r(NULL, ":", &rest)) {
+		__u64 *bytes = &memories->bytes[memories->count];
+
+		if (memories->count == FLEET_MEMORIES || units_parse_size(word, bytes) ||
+		    !option_in_range(row, (double)*bytes))
+			return -EINVAL;
+		memories->count++;
+	}
+	return 0;
+}
+
+static const struct option_own memories = {
+	.name = "sizes",
+	.beginning = "up to 16 sizes with : between them, each ",
+	.bytes = true,
+	.parse = parse_memories,
+};
+
+static const struct option_row rows[] = {
+	{"fleet", "hours", OPTION_REAL, FLEET(hours), 0.01, DAYS_MOST * 24, "24",
+	 .meaning = "virtual time; results are by days of 24"},
+	{"fleet", "overcommit", OPTION_REAL, FLEET(overcommit), 0, 10, "10%",
+	 .meaning = "so much more memory was given to machines than there is: on average over time "
+		    "overcommit / (1 + overcommit) of each one's memory is to be taken",
+	 .needs = {{"rule.rule", "reclaim"}}},
+	{"fleet", "seed", OPTION_COUNT, FLEET(seed), 0, 1e15, "1", .meaning = "of all draws"},
+	{"fleet", "resolution", OPTION_TIME, FLEET(resolution_ns), 1e6, 3600e9, "10s",
+	 .meaning = "uses of a page within one such step are one access; at most half of scan and of "
+		    "promote_after"},
+	{"fleet", "machines_per_host", OPTION_COUNT, FLEET(machines_per_host), 1, 4096, "16",
+	 .meaning = "with --write: of a recording"},
+
+	{"population", "count", OPTION_COUNT, POPULATION(count), 1, FLEET_MACHINES_MAX, "1",
+	 .meaning = "of machines"},
+	{"population", "memory", OPTION_OWN, POPULATION(memory), 64 * PAGE, 0x1p46, "8G",
+	 .own = &memories, .multiple = PAGE,
+	 .meaning = "of the machines, in turn if there are several sizes"},
+	{"population", "device", OPTION_CHOICE, POPULATION(device), .otherwise = "both",
+	 .choices = devices, .meaning = "what each machine has"},
+	{"population", "nic_least", OPTION_REAL, SHAPE(nic_least), 0, 1, "1.5%", .needs = {NIC},
+	 .meaning = "pages that a NIC uses, of the machine's memory: at least"},
+	{"population", "nic_most", OPTION_REAL, SHAPE(nic_most), 0, 1, "3.9%", .needs = {NIC},
+	 .meaning = "and at most, all sizes between as often"},
+	{"population", "nic_large", OPTION_REAL, SHAPE(nic_large), 0, 1, "3%", .needs = {NIC},
+	 .meaning = "share of NICs that use more"},
+	{"population", "nic_large_most", OPTION_REAL, SHAPE(nic_large_most), 0, 1, "13%",
+	 .needs = {NIC, {"nic_large", NULL}}, .meaning = "and up to so much"},
+	{"population", "nic_hot", OPTION_REAL, SHAPE(nic_hot), 0, 1, "60%", .needs = {NIC},
+	 .meaning = "share of these pages that traffic uses all the time: rings, buffers in use"},
+	{"population", "nic_hot_gap", OPTION_TIME, SHAPE(nic_hot_gap_ns), 1e6, DAY, "30s",
+	 .needs = {NIC}, .meaning = "between two uses of such a page, half to one and a half of it"},
+	{"population", "nic_gap", OPTION_TIME, SHAPE(nic_gap_ns), 1e6, DAY, "30s", .needs = {NIC},
+	 .meaning = "mean between two uses of another one; exponentially distributed"},
+	{"population", "nic_drift", OPTION_REAL, SHAPE(nic_drift), 0, 1, "0.05%", .needs = {NIC},
+	 .meaning = "of memory an hour: buffers that come to lie elsewhere"},
+	{"population", "nic_bound", OPTION_REAL, SHAPE(nic_bound), 0, 1, "17%", .needs = {NIC},
+	 .meaning = "of memory: where they may lie at all"},
+	{"population", "nic_pauses", OPTION_REAL, SHAPE(nic_pauses), 0, 1000, "0", .needs = {NIC},
+	 .meaning = "of traffic, a day: mean over NICs; 0: none. Large NICs have none"},
+	{"population", "nic_pauses_spread", OPTION_REAL, SHAPE(nic_pauses_spread), 0, 5, "0",
+	 .needs = {NIC, {"nic_pauses", NULL}}, .meaning = "sigma of their lognormal distribution"},
+	{"population", "nic_pause", OPTION_TIME, SHAPE(nic_pause_ns), 1e9, YEAR, "30m",
+	 .needs = {NIC, {"nic_pauses", NULL}}, .meaning = "mean length, exponentially distributed"},
+	{"population", "nic_rate", OPTION_REAL, SHAPE(nic_rate), 0.01, 1e6, "30",
+	 .needs = {NIC, {"nic_pauses", NULL}},
+	 .meaning = "pages a second that traffic uses when it comes back"},
+	{"population", "block_growth", OPTION_REAL, SHAPE(block_growth), 1e-6, 100, "49%",
+	 .needs = {BLOCK}, .meaning = "of memory an hour of work: pages that the page cache adds"},
+	{"population", "block_bound", OPTION_REAL, SHAPE(block_bound), 0, 1, "60%", .needs = {BLOCK},
+	 .meaning = "of memory: the page cache's most; then its oldest page is used anew"},
+	{"population", "block_run", OPTION_REAL, SHAPE(block_run), 1, 1e6, "6", .needs = {BLOCK},
+	 .meaning = "pages read one after another: mean, geometrically distributed"},
+	{"population", "block_rate", OPTION_REAL, SHAPE(block_rate), 0.01, 1e6, "30",
+	 .needs = {BLOCK}, .meaning = "pages a second of the fastest run; the slowest has a fifth"},
+	{"population", "block_once", OPTION_REAL, SHAPE(block_once), 0, 1, "16%", .needs = {BLOCK},
+	 .meaning = "share of pages not used again soon; others are up to 6 times"},
+	{"population", "block_hot", OPTION_REAL, SHAPE(block_hot), 0, 1, "3.6%", .needs = {BLOCK},
+	 .meaning = "of memory: pages used all the time, besides the page cache that grows"},
+	{"population", "block_hot_gap", OPTION_TIME, SHAPE(block_hot_gap_ns), 1e6, DAY, "40s",
+	 .needs = {BLOCK, {"block_hot", NULL}},
+	 .meaning = "between two uses of such a page, half to one and a half of it"},
+	{"population", "block_returning", OPTION_REAL, SHAPE(block_returning), 0, 1, "15%",
+	 .needs = {BLOCK}, .meaning = "share of runs that are read again and again"},
+	{"population", "block_return_least", OPTION_TIME, SHAPE(block_return_least_ns), 1e9, YEAR,
+	 "150s", .needs = {BLOCK, {"block_returning", NULL}}, .meaning = "between two readings: at least"},
+	{"population", "block_return_most", OPTION_TIME, SHAPE(block_return_most_ns), 1e9, YEAR,
+	 "700s", .needs = {BLOCK, {"block_returning", NULL}},
+	 .meaning = "and at most, of work; all times between as often"},
+	{"population", "block_sessions", OPTION_REAL, SHAPE(block_sessions), 0, 1000, "0",
+	 .needs = {BLOCK}, .meaning = "of work, a day: mean over devices; 0: they are always at work"},
+	{"population", "block_sessions_spread", OPTION_REAL, SHAPE(block_sessions_spread), 0, 5, "0",
+	 .needs = {BLOCK, {"block_sessions", NULL}},
+	 .meaning = "sigma of their lognormal distribution"},
+	{"population", "block_session", OPTION_TIME, SHAPE(block_session_ns), 1e9, YEAR, "30m",
+	 .needs = {BLOCK, {"block_sessions", NULL}},
+	 .meaning = "mean length, exponentially distributed"},
+
+	{"protector", "policy", OPTION_CHOICE, RULE(keys.policy), .otherwise = "none",
+	 .choices = policies,
+	 .meaning = "who says what to pin; several with commas between them are a sweep"},
+	{"protector", "active", OPTION_REAL, RULE(keys.active), 0, 1, "30%",
+	 .meaning = "adp: tracked, not pinned, of a machine's memory",
+	 .needs = {{"policy", "adp,spatial"}}},
+	{"protector", "inactive", OPTION_REAL, RULE(keys.inactive), 0, 1, "5%",
+	 .meaning = "adp: pinned, of a machine's memory", .needs = {{"policy", "adp,spatial"}}},
+	{"protector", "lru", OPTION_REAL, RULE(keys.lru), 0, 1, "10%",
+	 .meaning = "lru: pinned, of a machine's memory", .needs = {{"policy", "lru"}}},
+	{"protector", "overflow", OPTION_CHOICE, RULE(keys.overflow), .otherwise = "drop",
+	 .choices = overflows,
+	 .meaning = "adp: which page is not pinned any more when the inactive block is full: its "
+		    "tail, or the new one",
+	 .needs = {{"policy", "adp,tuned,spatial"}}},
+	{"protector", "scan", OPTION_TIME, RULE(keys.scan_ns), 1e6, DAY, "20s",
+	 .meaning = "adp: between two scans", .needs = {{"policy", "adp,tuned,spatial"}}},
+	{"protector", "promote_after", OPTION_TIME, RULE(keys.promote_after_ns), 1e6, YEAR, "180s",
+	 .meaning = "adp: idle so long a page is pinned", .needs = {{"policy", "adp,spatial"}}},
+	{"protector", "demote_after", OPTION_TIME, RULE(keys.demote_after_ns), 0, YEAR, "30s",
+	 .meaning = "adp: so long after its use it is not any more",
+	 .needs = {{"policy", "adp,tuned,spatial"}}},
+	{"protector", "learn", OPTION_TIME, RULE(keys.learn_ns), 1e9, YEAR, "10m",
+	 .meaning = "tuned: between two decisions", .needs = {{"policy", "tuned"}}},
+	{"protector", "run", OPTION_COUNT, RULE(keys.run), 1, 1000, "3",
+	 .meaning = "spatial: steps of one stride that make a run", .needs = {{"policy", "spatial"}}},
+	{"protector", "ahead", OPTION_COUNT, RULE(keys.ahead), 1, 1000, "4",
+	 .meaning = "spatial: pages pinned ahead of a run", .needs = {{"policy", "spatial"}}},
+	{"protector", "expect", OPTION_TIME, RULE(keys.expect_ns), 1e6, YEAR, "30s",
+	 .meaning = "spatial: so long they wait for it", .needs = {{"policy", "spatial"}}},
+
+	{"rule", "rule", OPTION_CHOICE, RULE(rule), .otherwise = "reclaim", .choices = rules,
+	 .meaning = "when an access faults: more than `idle` after the one before, or because the "
+		    "memory manager has taken the page"},
+	{"rule", "idle", OPTION_TIME, RULE(idle_ns), 1e9, YEAR, "300s",
+	 .meaning = "interval: so long after its last use a page is gone"},
+	{"rule", "share", OPTION_REAL, RULE(share_high), 0, 1, "50%",
+	 .meaning = "reclaim: of a machine's memory, what is taken at most",
+	 .needs = {{"rule", "reclaim"}}},
+	{"rule", "period", OPTION_TIME, RULE(share_period_ns), 1e9, YEAR, "20m",
+	 .meaning = "reclaim: from one time of most to the next", .needs = {{"rule", "reclaim"}}},
+	{"rule", "young", OPTION_TIME, RULE(young_ns), 0, 3600e9, "300s",
+	 .meaning = "reclaim: what was used so recently is not taken",
+	 .needs = {{"rule", "reclaim"}}},
+};
+
+static const struct option_section sections[] = {
+	{"fleet", "How long, and how short memory is.", false},
+	{"population", "Machines of one kind.", true},
+	{"protector", "What is pinned; the keys are those of lib/protect.", false},
+	{"rule", "Which accesses fault.", false},
+	{"sweep", "NAME = SECTION.KEY: V1, V2 ... runs every combination.", false},
+	{"expect", "NAME = EXPRESSION over results; the run fails if one is false.", false},
+	{"short", "SECTION.KEY = VALUE: what --short replaces.", false},
+};
+
+const struct option_table fleet_options = {
+	.rows = rows,
+	.row_count = COUNT(rows),
+	.sections = sections,
+	.section_count = COUNT(sections),
+	.columns = &fleet_columns,
+	.help = "`faultline fleet --keys`",
+};

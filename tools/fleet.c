@@ -65,6 +65,10 @@ static void run_machine(struct pool *pool, size_t point, __u32 machine)
 	err = fleet_simulate(configs, alike, machine, outcomes);
 	if (err)
 		fail_machine(pool, point, machine, err);
+	pthread_mutex_lock(&pool->lock);
+	for (size_t i = 0; !err && i < alike; i++)
+		fleet_curve_add(&pool->points[point + i].curve, &outcomes[i]->curve);
+	pthread_mutex_unlock(&pool->lock);
 	for (size_t i = 0; !err && i < outcomes[0]->device_count; i++)
 		progress_add(outcomes[0]->devices[i].accesses);
 }
@@ -123,7 +127,11 @@ static int fleet_simulate_all(struct fleet_command *command, struct fleet_point 
 		points[i].machine_count = command->configs[i].machine_count;
 		points[i].outcomes =
 			calloc(points[i].machine_count, sizeof(points[i].outcomes[0]));
-		if (!points[i].outcomes)
+		points[i].curve.count =
+			(size_t)(command->configs[i].length_ns / command->configs[i].moment_ns) + 1;
+		points[i].curve.moments = calloc(FLEET_DEVICES * points[i].curve.count,
+						 sizeof(points[i].curve.moments[0]));
+		if (!points[i].outcomes || !points[i].curve.moments)
 			return failed(-ENOMEM, "no memory for %u machines", points[i].machine_count);
 	}
 	for (size_t i = 0; i < command->sweep.points; i += fleet_command_alike(command, i))
@@ -178,6 +186,7 @@ static void close_points(const struct fleet_command *command, struct fleet_point
 		for (__u32 m = 0; points[i].outcomes && m < points[i].machine_count; m++)
 			fleet_outcome_free(&points[i].outcomes[m]);
 		free(points[i].outcomes);
+		free(points[i].curve.moments);
 	}
 	free(points);
 }

@@ -13,6 +13,7 @@
 #define MINUTES(n)  SECONDS(60ull * (n))
 #define DAY_NS	    SECONDS(86400.0)
 #define AWAY_LEAST  MINUTES(1) /* of those who are hardly ever away */
+#define TOGETHER_MOST 0.95     /* a page of each model more is there in the least memory, too */
 #define SIGMAS_MOST 9.0	       /* as far from the mean no rank of 2^32 devices is */
 
 const char *const population_model_names[] = {"nic", "block", NULL};
@@ -20,28 +21,28 @@ const char *const population_model_names[] = {"nic", "block", NULL};
 void population_default(struct population_keys *keys)
 {
 	*keys = (struct population_keys){
-		.nic_least = 0.02,
+		.nic_least = 0.015,
 		.nic_most = 0.039,
-		.nic_large = 0.03,
-		.nic_large_most = 0.13,
+		.nic_large = 0.04,
+		.nic_large_most = 0.205,
 		.nic_hot = 0.6,
-		.nic_hot_gap_ns = SECONDS(30),
+		.nic_hot_gap_ns = SECONDS(60),
 		.nic_gap_ns = SECONDS(30),
 		.nic_drift = 0.0005,
-		.nic_bound = 0.17,
+		.nic_bound = 0.21,
 		.nic_pauses = 0,
 		.nic_pauses_spread = 0,
 		.nic_pause_ns = MINUTES(30),
 		.nic_rate = 30,
 		.block_growth = 0.49,
-		.block_bound = 0.6,
+		.block_bound = 0.494,
 		.block_run = 6,
 		.block_rate = 30,
 		.block_once = 0.16,
-		.block_hot = 0.036,
+		.block_hot = 0.033,
 		.block_hot_gap_ns = SECONDS(40),
 		.block_returning = 0.15,
-		.block_returns = 2,
+		.block_returns = 4,
 		.block_return_least_ns = SECONDS(150),
 		.block_return_most_ns = SECONDS(700),
 		.block_sessions = 0,
@@ -58,11 +59,11 @@ int population_check(const struct population_keys *k)
 			      "nic_least=%g, nic_most=%g, nic_large_most=%g, nic_bound=%g: accepted: none above "
 			      "the next",
 			      k->nic_least, k->nic_most, k->nic_large_most, k->nic_bound);
-	if (k->nic_bound + k->block_hot + k->block_bound > 1)
+	if (k->nic_bound + k->block_hot + k->block_bound > TOGETHER_MOST)
 		return failed(-EINVAL,
-			      "nic_bound=%g, block_hot=%g, block_bound=%g: accepted: at most 1 together, as "
+			      "nic_bound=%g, block_hot=%g, block_bound=%g: accepted: at most %g together, as "
 			      "they are parts of one memory",
-			      k->nic_bound, k->block_hot, k->block_bound);
+			      k->nic_bound, k->block_hot, k->block_bound, TOGETHER_MOST);
 	if (k->block_return_least_ns > k->block_return_most_ns)
 		return failed(-EINVAL,
 			      "block_return_least=%llus, block_return_most=%llus: accepted: the first not "
@@ -174,11 +175,22 @@ static void end_pause(struct population *p)
 		population_resume_nic(p, now);
 }
 
+void population_range(const struct population_keys *k, enum population_model model,
+		      __u64 memory_pages, __u32 *first, __u32 *end)
+{
+	double memory = (double)memory_pages;
+	__u32 nic = (__u32)(k->nic_bound * memory) + 1;
+	__u32 block = (__u32)((k->block_hot + k->block_bound) * memory) + 1;
+
+	*first = model == POPULATION_NIC ? 0 : nic;
+	*end = model == POPULATION_NIC ? nic : nic + block;
+}
+
 int population_create(struct population **population, const struct population_keys *keys,
 		      const struct population_device *device)
 {
 	struct population *p = calloc(1, sizeof(*p));
-	double memory = (double)device->memory_pages;
+	__u32 end;
 	int err;
 
 	*population = p;
@@ -189,11 +201,8 @@ int population_create(struct population **population, const struct population_ke
 	p->random.state = device->seed ^ (2 * (__u64)device->number + device->model) << 20;
 	p->random.state = random_next(&p->random);
 	p->runs_seed = random_next(&p->random);
-	/* The pages of both models are apart in one memory. */
-	p->first_page = device->model == POPULATION_NIC ? 0 : (__u32)(keys->nic_bound * memory);
-	p->page_count = (__u32)((device->model == POPULATION_NIC ? keys->nic_bound
-							       : keys->block_hot + keys->block_bound) *
-				memory) + 1;
+	population_range(keys, device->model, device->memory_pages, &p->first_page, &end);
+	p->page_count = end - p->first_page;
 	p->pages = calloc(p->page_count, sizeof(p->pages[0]));
 	if (!p->pages)
 		return failed(-ENOMEM, "no memory for a made-up device of %u pages", p->page_count);

@@ -63,6 +63,10 @@ struct population_device {
 	__u64 resolution_ns; /* uses of a page within one such step are one access with a count */
 };
 
+/* The pages that a device of such a machine may use: from `first` on, before `end`. Those of two models are apart. */
+void population_range(const struct population_keys *keys, enum population_model model,
+		      __u64 memory_pages, __u32 *first, __u32 *end);
+
 struct population;
 
 /* -ENOMEM; -EINVAL for keys out of range or that contradict each other, with a sentence. */

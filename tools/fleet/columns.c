@@ -34,7 +34,19 @@
 			      "percent of faults avoided over percent of memory pinned"},            \
 	[(at) + FLEET_SHRINKS] = {prefix "_shrinks", NULL, NULL, COLUMN_REAL, 13, true,              \
 				  "share of minutes at whose end less is pinned than at their "      \
-				  "beginning, mean over devices"}
+				  "beginning, mean over devices"},                                   \
+	[(at) + FLEET_GROWING] = {prefix "_growing", NULL, NULL, COLUMN_REAL, 13, true,              \
+				  "share of the pages that were used first in the second half of "   \
+				  "the time"},                                                       \
+	[(at) + FLEET_PAGES_FEW] = {prefix "_pages_under_10", NULL, NULL, COLUMN_REAL, 20, true,     \
+				    "share of the pages with fewer than 10 accesses"},               \
+	[(at) + FLEET_PAGES_TWICE] = {prefix "_pages_over_2", NULL, NULL, COLUMN_REAL, 18, true,     \
+				      "share of the pages with more than 2"},                        \
+	[(at) + FLEET_FAULTS_FEW] = {prefix "_faults_under_10", NULL, NULL, COLUMN_REAL, 21, true,   \
+				     "share of the faults without a policy that were on pages with " \
+				     "fewer than 10 accesses"},                                      \
+	[(at) + FLEET_FAULTS_SOME] = {prefix "_faults_under_50", NULL, NULL, COLUMN_REAL, 21, true,  \
+				      "likewise, fewer than 50"}
 
 static const struct job_column columns[FLEET_COLUMNS] = {
 	MODEL(0, "nic", "NICs"),

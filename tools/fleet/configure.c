@@ -9,6 +9,7 @@
 
 static const char *const once[] = {"fleet", "protector", "rule"};
 
+#define MOMENT_NS (60 * NSEC_PER_SEC)
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* "none, adp" is a sweep of its own, the last: its points are simulated together. */
@@ -163,6 +164,7 @@ int fleet_configure(struct fleet_config *config, const struct job_text *text,
 	if (!err)
 		err = idle_keys_add(idle, &fleet_options, text);
 	config->length_ns = (__u64)(config->hours * 3600 * NSEC_PER_SEC);
+	config->moment_ns = config->length_ns / FLEET_MOMENTS_MOST / MOMENT_NS * MOMENT_NS + MOMENT_NS;
 	set_shares(config);
 	return err;
 }

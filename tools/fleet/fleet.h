@@ -37,7 +37,7 @@ struct fleet_config {
 	__u32 population_count, machine_count;
 	double hours, overcommit;
 	__u64 seed, resolution_ns;
-	__u64 length_ns;
+	__u64 length_ns, moment_ns;
 	__u32 machines_per_host;
 	struct what_if_config rule; /* with the policy's keys */
 };
@@ -54,9 +54,26 @@ struct fleet_device {
 	__u64 bursts, peak;	   /* the latter: most within one second */
 	double pinned_mean;
 	__u64 pinned_max, pinned_end;
-	__u64 shrinks; /* minutes at whose end less is pinned than at their beginning */
-	__u64 minutes;
+	__u64 samples, shrinks; /* of these, those that found less pinned than the one before */
+	__u64 footprint_half; /* in the middle of all time */
+	/* On the last day: pages and their faults without a policy, by how often they were used in all of the time. */
+	__u64 pages_few, pages_twice, faults_few, faults_some, faults_all;
 };
+
+#define FLEET_FEW  10 /* uses: fewer than that */
+#define FLEET_SOME 50
+
+/* All devices of a model at one time. Pages are of 2 MiB. */
+struct fleet_moment {
+	__u64 footprint, active, pinned, faults; /* so far */
+};
+
+/* The first FLEET_MOMENTS_MOST at most, config->moment_ns apart. */
+struct fleet_curve {
+	struct fleet_moment *moments; /* models by turns */
+	size_t count;		      /* of times */
+};
+#define FLEET_MOMENTS_MOST 1440
 
 struct fleet_burst {
 	__u32 machine;
@@ -70,9 +87,12 @@ struct fleet_outcome {
 	size_t device_count, device_room;
 	struct fleet_burst *bursts; /* in the order of their beginnings */
 	size_t burst_count, burst_room;
+	struct fleet_curve curve;
 };
 
 void fleet_outcome_free(struct fleet_outcome *outcome);
+/* Adds a machine's curve to another, and frees it. */
+void fleet_curve_add(struct fleet_curve *sum, struct fleet_curve *part);
 
 /* Which machine of which population it is. */
 struct fleet_machine {

@@ -104,8 +104,9 @@ static int judge_footprints(struct fleet_point *point, __u32 model, double *v)
 
 /* What is summed over a model's devices and days. */
 struct device_sums {
-	double count, faults, unprotected, bursts, peak, pinned, pinned_most, pinned_end, shrinks;
-	double minutes;
+	double count, faults, unprotected, bursts, peak, pinned, pinned_most, pinned_end, shrinks, samples;
+	double footprint, footprint_half, pages_few, pages_twice; /* on the last day */
+	double faults_few, faults_some, faults_all;
 };
 
 static struct device_sums sum_up(const struct fleet_point *point, __u32 model)
@@ -124,7 +125,16 @@ static struct device_sums sum_up(const struct fleet_point *point, __u32 model)
 		s.pinned_most += (double)device->pinned_max / memory;
 		s.pinned_end += (double)device->pinned_end / memory;
 		s.shrinks += (double)device->shrinks;
-		s.minutes += (double)device->minutes;
+		s.samples += (double)device->samples;
+		s.pages_few += (double)device->pages_few;
+		s.pages_twice += (double)device->pages_twice;
+		s.faults_few += (double)device->faults_few;
+		s.faults_some += (double)device->faults_some;
+		s.faults_all += (double)device->faults_all;
+		if ((device->day + 1) * FLEET_DAY_NS < point->config->length_ns)
+			continue;
+		s.footprint += (double)device->footprint;
+		s.footprint_half += (double)device->footprint_half;
 	}
 	return s;
 }
@@ -149,8 +159,17 @@ static int judge_model(struct fleet_point *point, __u32 model)
 		v[FLEET_AVOIDED] = 1 - s.faults / s.unprotected;
 	if (s.pinned > 0)
 		v[FLEET_RPR] = v[FLEET_AVOIDED] / v[FLEET_PINNED];
-	if (s.minutes > 0)
-		v[FLEET_SHRINKS] = s.shrinks / s.minutes;
+	if (s.samples > 0)
+		v[FLEET_SHRINKS] = s.shrinks / s.samples;
+	if (s.footprint > 0) {
+		v[FLEET_GROWING] = 1 - s.footprint_half / s.footprint;
+		v[FLEET_PAGES_FEW] = s.pages_few / s.footprint;
+		v[FLEET_PAGES_TWICE] = s.pages_twice / s.footprint;
+	}
+	if (s.faults_all > 0) {
+		v[FLEET_FAULTS_FEW] = s.faults_few / s.faults_all;
+		v[FLEET_FAULTS_SOME] = s.faults_some / s.faults_all;
+	}
 	return err ? err : judge_footprints(point, model, v);
 }
 

@@ -25,6 +25,11 @@ enum fleet_column {
 	FLEET_PINNED_END,
 	FLEET_RPR,
 	FLEET_SHRINKS,
+	FLEET_GROWING,
+	FLEET_PAGES_FEW,
+	FLEET_PAGES_TWICE,
+	FLEET_FAULTS_FEW,
+	FLEET_FAULTS_SOME,
 	FLEET_MODEL_COLUMNS,
 };
 
@@ -40,7 +45,8 @@ enum fleet_machine_column {
 /* All machines of a point. */
 struct fleet_point {
 	const struct fleet_config *config;
-	struct fleet_outcome *outcomes; /* one a machine */
+	struct fleet_outcome *outcomes; /* one a machine; their curves are in `curve` */
+	struct fleet_curve curve;
 	double values[FLEET_COLUMNS];
 	__u32 machine_count;
 };

@@ -10,7 +10,6 @@
 #include "tools/fleet/fleet.h"
 
 #define NONE	  0 /* the first of protect_policies */
-#define MINUTE_NS (60 * NSEC_PER_SEC)
 
 /* What is counted of a device while time passes; behind it, what the day before had. */
 struct watched {
@@ -22,13 +21,22 @@ struct watched {
 	struct what_if_counts before;
 	size_t samples;
 	__u64 sampled; /* pinned at the last sample */
+	__u64 footprint_half;
+};
+
+/* How often each page of the machine was used, and faulted without a policy. */
+struct page_uses {
+	__u32 *uses, *faults;
+	__u64 count;
 };
 
 struct lane {
 	struct what_if *what_if;
 	struct watched watched[FLEET_DEVICES];
 	struct fleet_outcome *outcome;
+	const struct fleet_config *config;
 	const struct fleet_machine *machine;
+	struct page_uses *pages; /* where `none` is judged, else NULL */
 	__u8 population;
 	bool failed;
 };
@@ -37,6 +45,7 @@ void fleet_outcome_free(struct fleet_outcome *outcome)
 {
 	free(outcome->devices);
 	free(outcome->bursts);
+	free(outcome->curve.moments);
 	*outcome = (struct fleet_outcome){0};
 }
 
@@ -85,6 +94,8 @@ static void on_fault(void *argument, const struct what_if_access *access, __u64 
 	struct burst *burst;
 
 	(void)gap_ns;
+	if (lane->pages && access->page < lane->pages->count)
+		lane->pages->faults[access->page]++;
 	if (avoided)
 		return;
 	keep_bursts(lane, access->domain, access->time_ns);
@@ -101,6 +112,29 @@ static void on_act(void *argument, __u32 domain, const struct protect_action *ac
 		w->day_pinned_max = w->pinned;
 }
 
+void fleet_curve_add(struct fleet_curve *sum, struct fleet_curve *part)
+{
+	for (size_t i = 0; i < FLEET_DEVICES * part->count; i++) {
+		sum->moments[i].footprint += part->moments[i].footprint;
+		sum->moments[i].active += part->moments[i].active;
+		sum->moments[i].pinned += part->moments[i].pinned;
+		sum->moments[i].faults += part->moments[i].faults;
+	}
+	free(part->moments);
+	*part = (struct fleet_curve){0};
+}
+
+/* Machines begin with their first access; the curve is of the fleet's time. */
+static void put_moment(struct lane *lane, __u32 model, const struct what_if_sample *sample)
+{
+	struct fleet_curve *curve = &lane->outcome->curve;
+	__u64 at = sample->time_ns / lane->config->moment_ns;
+
+	if (at < curve->count)
+		curve->moments[FLEET_DEVICES * at + model] = (struct fleet_moment){
+			sample->pages, sample->active, sample->pinned, sample->faults};
+}
+
 static void count_samples(struct lane *lane, __u32 model, struct fleet_device *device)
 {
 	struct watched *w = &lane->watched[model];
@@ -108,9 +142,13 @@ static void count_samples(struct lane *lane, __u32 model, struct fleet_device *d
 
 	for (; (sample = what_if_sample(lane->what_if, model, w->samples)); w->samples++) {
 		device->shrinks += sample->pinned < w->sampled;
-		device->minutes++;
+		device->samples++;
 		w->sampled = sample->pinned;
+		if (sample->time_ns <= lane->config->length_ns / 2)
+			w->footprint_half = sample->pages;
+		put_moment(lane, model, sample);
 	}
+	device->footprint_half = w->footprint_half;
 }
 
 static bool end_of_day(struct lane *lane, __u32 model, __u8 day, __u64 day_ns)
@@ -149,6 +187,20 @@ static bool end_of_day(struct lane *lane, __u32 model, __u8 day, __u64 day_ns)
 	return !now.policy.untracked;
 }
 
+static void judge_pages(const struct page_uses *pages, __u32 first, __u32 end,
+			struct fleet_device *device)
+{
+	for (__u64 page = first; page < end && page < pages->count; page++) {
+		__u32 uses = pages->uses[page], faults = pages->faults[page];
+
+		device->pages_few += uses && uses < FLEET_FEW;
+		device->pages_twice += uses > 2;
+		device->faults_few += uses < FLEET_FEW ? faults : 0;
+		device->faults_some += uses < FLEET_SOME ? faults : 0;
+		device->faults_all += faults;
+	}
+}
+
 static void lanes_end_day(struct lane *lanes, size_t count, __u8 day, __u64 from_ns, __u64 to_ns)
 {
 	for (struct lane *lane = lanes; lane < lanes + count; lane++) {
@@ -163,6 +215,26 @@ static void lanes_end_day(struct lane *lanes, size_t count, __u8 day, __u64 from
 	}
 }
 
+/* Once all is over, on every lane: what pages were used for has nothing to do with policies. */
+static void lanes_judge_pages(struct lane *lanes, size_t count, const struct page_uses *pages)
+{
+	for (struct lane *lane = lanes; lane < lanes + count; lane++) {
+		struct fleet_outcome *o = lane->outcome;
+
+		/* The last day's are the last of them. */
+		for (size_t i = o->device_count; i-- > 0;) {
+			struct fleet_device *device = &o->devices[i];
+			__u32 first, end;
+
+			if (device->day != o->devices[o->device_count - 1].day)
+				break;
+			population_range(&lane->machine->population->keys, device->model,
+					 device->memory_pages, &first, &end);
+			judge_pages(pages, first, end, device);
+		}
+	}
+}
+
 static int lane_open(struct lane *lane, const struct fleet_config *config, __u32 policy,
 		     const struct fleet_machine *machine, struct fleet_outcome *outcome)
 {
@@ -170,6 +242,7 @@ static int lane_open(struct lane *lane, const struct fleet_config *config, __u32
 	int err;
 
 	*lane = (struct lane){
+		.config = config,
 		.outcome = outcome,
 		.machine = machine,
 		.population = (__u8)(machine->population - config->populations),
@@ -178,10 +251,15 @@ static int lane_open(struct lane *lane, const struct fleet_config *config, __u32
 		bursts_init(&lane->watched[model].bursts, FLEET_BURST, 0);
 	rule.keys.policy = policy;
 	rule.memory_pages = machine->memory_pages;
-	rule.sample_ns = MINUTE_NS;
+	rule.sample_ns = config->moment_ns;
 	rule.fault = on_fault;
 	rule.act = on_act;
 	rule.argument = lane;
+	outcome->curve.count = (size_t)(config->length_ns / config->moment_ns) + 1;
+	outcome->curve.moments =
+		calloc(FLEET_DEVICES * outcome->curve.count, sizeof(outcome->curve.moments[0]));
+	if (!outcome->curve.moments)
+		return failed(-ENOMEM, "no memory for machine %u", machine->number);
 	err = what_if_create(&lane->what_if, &rule);
 	/* Of a device that the machine does not have, nothing is heard. */
 	for (__u32 model = 0; err >= 0 && model < FLEET_DEVICES; model++)
@@ -198,9 +276,19 @@ static void lane_close(struct lane *lane)
 	}
 }
 
-static int lanes_run(struct lane *lanes, size_t count, const struct fleet_config *config,
-		     const struct fleet_machine *machine)
+static void lanes_access(struct lane *lanes, size_t count, struct page_uses *pages,
+			 const struct what_if_access *access)
 {
+	if (access->page < pages->count)
+		pages->uses[access->page] += access->count;
+	for (size_t i = 0; i < count; i++)
+		what_if_access(lanes[i].what_if, access);
+}
+
+static int lanes_run(struct lane *lanes, size_t count, struct page_uses *pages)
+{
+	const struct fleet_config *config = lanes[0].config;
+	const struct fleet_machine *machine = lanes[0].machine;
 	struct fleet_accesses accesses;
 	struct what_if_access access;
 	__u64 from_ns = 0, to_ns;
@@ -213,8 +301,7 @@ static int lanes_run(struct lane *lanes, size_t count, const struct fleet_config
 								   : config->length_ns;
 		for (; more && access.time_ns < to_ns;
 		     more = fleet_accesses_next(&accesses, &access))
-			for (size_t i = 0; i < count; i++)
-				what_if_access(lanes[i].what_if, &access);
+			lanes_access(lanes, count, pages, &access);
 		if (!accesses.error)
 			lanes_end_day(lanes, count, day++, from_ns, to_ns);
 		from_ns = to_ns;
@@ -235,27 +322,55 @@ static void tell_unprotected(const struct fleet_outcome *none, struct fleet_outc
 			outcomes[i]->devices[j].unprotected = none->devices[j].faults;
 }
 
+static int pages_open(struct page_uses *pages, __u64 count)
+{
+	pages->count = count;
+	pages->uses = calloc(count, sizeof(pages->uses[0]));
+	pages->faults = calloc(count, sizeof(pages->faults[0]));
+	return pages->uses && pages->faults ? 0 : failed(-ENOMEM, "no memory for %llu pages", count);
+}
+
+/* Under `interval` every policy tells what would have been; else a world without any has to. */
+static struct lane *unprotected_lane(struct lane *lanes, const struct fleet_config *const *configs,
+				     size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (configs[i]->rule.keys.policy == NONE || configs[i]->rule.rule == WHAT_IF_INTERVAL)
+			return &lanes[i];
+	return NULL;
+}
+
 int fleet_simulate(const struct fleet_config *const *configs, size_t count, __u32 number,
 		   struct fleet_outcome *const *outcomes)
 {
 	const struct fleet_machine machine = fleet_machine(configs[0], number);
-	bool reclaim = configs[0]->rule.rule == WHAT_IF_RECLAIM;
-	struct fleet_outcome none = {0};
 	struct lane lanes[FLEET_POLICIES + 1];
+	struct lane *unprotected = unprotected_lane(lanes, configs, count);
+	struct page_uses pages = {0};
+	struct fleet_outcome none = {0};
 	size_t opened = 0;
-	int err = 0;
+	int err = pages_open(&pages, machine.memory_pages);
 
-	if (reclaim)
-		err = lane_open(&lanes[opened++], configs[0], NONE, &machine, &none);
 	for (size_t i = 0; !err && i < count; i++)
 		err = lane_open(&lanes[opened++], configs[i], configs[i]->rule.keys.policy, &machine,
 				outcomes[i]);
-	if (!err)
-		err = lanes_run(lanes, opened, configs[0], &machine);
-	if (!err && reclaim)
-		tell_unprotected(&none, outcomes, count);
+	if (!err && !unprotected) {
+		unprotected = &lanes[opened];
+		err = lane_open(&lanes[opened++], configs[0], NONE, &machine, &none);
+	}
+	if (!err) {
+		unprotected->pages = &pages;
+		err = lanes_run(lanes, opened, &pages);
+	}
+	if (!err) {
+		lanes_judge_pages(lanes, opened, &pages);
+		if (configs[0]->rule.rule == WHAT_IF_RECLAIM)
+			tell_unprotected(unprotected->outcome, outcomes, count);
+	}
 	while (opened)
 		lane_close(&lanes[--opened]);
 	fleet_outcome_free(&none);
+	free(pages.uses);
+	free(pages.faults);
 	return err;
 }

@@ -10,7 +10,8 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define CELLS	     (SWEEP_COLUMNS + 32)
 
-const char *const fleet_tables[] = {"results", "fleet_cdf", "fleet_devices", "fleet_bursts", NULL};
+const char *const fleet_tables[] = {"results", "fleet_cdf", "fleet_devices", "fleet_bursts",
+				    "fleet_curve", NULL};
 
 static int write_results(struct writer *writer, const struct sweep *sweep,
 			 const struct fleet_point *points)
@@ -185,6 +186,37 @@ static int write_bursts(struct writer *writer, const struct sweep *sweep,
 	return err ? err : writer_end(writer);
 }
 
+struct moment_row {
+	__u64 time_ns;
+	__u32 model;
+	const struct fleet_moment *of;
+};
+
+#define CURVE(COLUMN)                                                            \
+	COLUMN(time, none, DURATION, 16, SHOWN, row->time_ns)                    \
+	COLUMN(device, none, TEXT, 6, SHOWN, population_model_names[row->model]) \
+	COLUMN(footprint, pages, COUNT, 15, SHOWN, row->of->footprint)           \
+	COLUMN(active, pages, COUNT, 12, SHOWN, row->of->active)                 \
+	COLUMN(pinned, pages, COUNT, 12, SHOWN, row->of->pinned)                 \
+	COLUMN(faults, none, COUNT, 10, SHOWN, row->of->faults)
+TABLE(fleet_curve, "Sums of all devices over time (model)", CURVE, struct moment_row, void)
+
+static int write_curve(struct writer *writer, const struct sweep *sweep,
+		       const struct fleet_point *points)
+{
+	struct own_table table;
+	int err = own_table_begin(&table, writer, sweep, &fleet_curve_table);
+
+	for (size_t point = 0; !err && point < sweep->points; point++)
+		for (size_t i = 0; !err && i < FLEET_DEVICES * points[point].curve.count; i++)
+			err = own_table_put(
+				&table, point,
+				&(struct moment_row){i / FLEET_DEVICES * points[point].config->moment_ns,
+						     (__u32)(i % FLEET_DEVICES),
+						     &points[point].curve.moments[i]});
+	return err ? err : writer_end(writer);
+}
+
 int fleet_write(struct writer *writer, const struct sweep *sweep, const struct fleet_point *points,
 		bool whole)
 {
@@ -196,5 +228,7 @@ int fleet_write(struct writer *writer, const struct sweep *sweep, const struct f
 		err = write_devices(writer, sweep, points);
 	if (!err && whole)
 		err = write_bursts(writer, sweep, points);
+	if (!err && whole)
+		err = write_curve(writer, sweep, points);
 	return err;
 }

@@ -185,7 +185,7 @@ size_t fleet_command_alike(const struct fleet_command *command, size_t point)
 
 int fleet_command_keys(void)
 {
-	options_help(&fleet_options, stdout, NULL);
+	options_help(fleet_options(), stdout, NULL);
 	if (!fflush(stdout) && !ferror(stdout))
 		return EXIT_OK;
 	return common_failed(

@@ -63,7 +63,7 @@ int fleet_check_values(const struct job_text *text)
 		const struct job_section *section = &text->sections[i];
 
 		if (is_options(section))
-			err = options_check_values(&fleet_options, section,
+			err = options_check_values(fleet_options(), section,
 						   is_population(section)
 							   ? (void *)config->populations
 							   : (void *)config);
@@ -80,7 +80,7 @@ static int add_population(struct fleet_config *config, const struct job_section 
 	if (config->population_count == FLEET_POPULATIONS)
 		return failed(job_wrong(section->where), "%s: more than %d populations",
 			      section->where, FLEET_POPULATIONS);
-	err = options_fill(&fleet_options, section, p);
+	err = options_fill(fleet_options(), section, p);
 	if (err)
 		return err;
 	snprintf(p->name, sizeof(p->name), "%s", section->name);
@@ -105,7 +105,7 @@ static const char *where_of(const struct job_text *text, const char *target)
 /* Half of what the policy can tell apart at most: else it would see steps, not times. */
 static int check_resolution(const struct fleet_config *config, const struct job_text *text)
 {
-	const struct protect_keys *keys = &config->rule.keys;
+	const struct protect_keys *keys = &config->protector.keys;
 	__u64 least = keys->scan_ns < keys->promote_after_ns ? keys->scan_ns : keys->promote_after_ns;
 	const char *where = where_of(text, "fleet.resolution");
 
@@ -139,10 +139,10 @@ static void set_shares(struct fleet_config *config)
 
 static int fill(struct fleet_config *config, const struct job_text *text)
 {
-	int err = options_check_headings(&fleet_options, text);
+	int err = options_check_headings(fleet_options(), text);
 
 	for (size_t i = 0; !err && i < COUNT(once); i++)
-		err = options_fill(&fleet_options, job_text_section(text, once[i], NULL), config);
+		err = options_fill(fleet_options(), job_text_section(text, once[i], NULL), config);
 	for (size_t i = 0; !err && i < text->section_count; i++)
 		if (is_population(&text->sections[i]))
 			err = add_population(config, &text->sections[i]);
@@ -157,12 +157,12 @@ int fleet_configure(struct fleet_config *config, const struct job_text *text,
 	int err;
 
 	*config = (struct fleet_config){0};
-	protect_keys_default(&config->rule.keys);
+	protect_keys_default(&config->protector.keys);
 	err = fill(config, text);
 	if (!err)
 		err = check_resolution(config, text);
 	if (!err)
-		err = idle_keys_add(idle, &fleet_options, text);
+		err = idle_keys_add(idle, fleet_options(), text);
 	config->length_ns = (__u64)(config->hours * 3600 * NSEC_PER_SEC);
 	config->moment_ns = config->length_ns / FLEET_MOMENTS_MOST / MOMENT_NS * MOMENT_NS + MOMENT_NS;
 	set_shares(config);

@@ -10,6 +10,7 @@
 
 #include "lib/job/idle_keys.h"
 #include "lib/base/clock.h"
+#include "lib/job/protector_options.h"
 #include "lib/protect/population.h"
 
 #define FLEET_POPULATIONS 16
@@ -33,13 +34,14 @@ struct fleet_population {
 };
 
 struct fleet_config {
+	struct protector_options protector;
 	struct fleet_population populations[FLEET_POPULATIONS];
 	__u32 population_count, machine_count;
 	double hours, overcommit;
 	__u64 seed, resolution_ns;
 	__u64 length_ns, moment_ns;
 	__u32 machines_per_host;
-	struct what_if_config rule; /* with the policy's keys */
+	struct what_if_config rule; /* without the policy's keys */
 };
 
 /* A device on one day. Pages are of 2 MiB. */

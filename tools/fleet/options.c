@@ -3,7 +3,7 @@
 #include "tools/fleet/options.h"
 
 #include <errno.h>
-#include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "lib/base/clock.h"
@@ -23,17 +23,8 @@
 #define NIC		   {"device", "nic,both"}
 #define BLOCK		   {"device", "block,both"}
 
-enum fleet_policies {
-#define PROTECT_POLICY(name) FLEET_POLICY_##name,
-#include "lib/protect/policies.def"
-};
+_Static_assert(!offsetof(struct fleet_config, protector), "rows of [protector] begin there");
 
-static const struct option_choice policies[] = {
-#define PROTECT_POLICY(name) {#name, FLEET_POLICY_##name},
-#include "lib/protect/policies.def"
-	{NULL, 0}};
-static const struct option_choice overflows[] = {
-	{"drop", PROTECT_OVERFLOW_DROP}, {"refuse", PROTECT_OVERFLOW_REFUSE}, {NULL, 0}};
 static const struct option_choice rules[] = {
 	{"interval", WHAT_IF_INTERVAL}, {"reclaim", WHAT_IF_RECLAIM}, {NULL, 0}};
 static const struct option_choice devices[] = {{"nic", POPULATION_NIC},
@@ -70,13 +61,13 @@ static const struct option_own memories = {
 	.parse = parse_memories,
 };
 
-static const struct option_row rows[] = {
+static const struct option_row own_rows[] = {
 	{"fleet", "hours", OPTION_REAL, FLEET(hours), 0.01, DAYS_MOST * 24, "24",
 	 .meaning = "virtual time; results are by days of 24"},
 	{"fleet", "overcommit", OPTION_REAL, FLEET(overcommit), 0, 10, "10%",
 	 .meaning = "so much more memory was given to machines than there is: on average over time "
 		    "overcommit / (1 + overcommit) of each one's memory is to be taken",
-	 .needs = {{"rule.rule", "reclaim"}}},
+	 .needs = {{"rule.kind", "reclaim"}}},
 	{"fleet", "seed", OPTION_COUNT, FLEET(seed), 0, 1e15, "1", .meaning = "of all draws"},
 	{"fleet", "resolution", OPTION_TIME, FLEET(resolution_ns), 1e6, 3600e9, "10s",
 	 .meaning = "uses of a page within one such step are one access; at most half of scan and of "
@@ -152,50 +143,20 @@ static const struct option_row rows[] = {
 	 .needs = {BLOCK, {"block_sessions", NULL}},
 	 .meaning = "mean length, exponentially distributed"},
 
-	{"protector", "policy", OPTION_CHOICE, RULE(keys.policy), .otherwise = "none",
-	 .choices = policies,
-	 .meaning = "who says what to pin; several with commas between them are a sweep"},
-	{"protector", "active", OPTION_REAL, RULE(keys.active), 0, 1, "30%",
-	 .meaning = "adp: tracked, not pinned, of a machine's memory",
-	 .needs = {{"policy", "adp,spatial"}}},
-	{"protector", "inactive", OPTION_REAL, RULE(keys.inactive), 0, 1, "5%",
-	 .meaning = "adp: pinned, of a machine's memory", .needs = {{"policy", "adp,spatial"}}},
-	{"protector", "lru", OPTION_REAL, RULE(keys.lru), 0, 1, "10%",
-	 .meaning = "lru: pinned, of a machine's memory", .needs = {{"policy", "lru"}}},
-	{"protector", "overflow", OPTION_CHOICE, RULE(keys.overflow), .otherwise = "drop",
-	 .choices = overflows,
-	 .meaning = "adp: which page is not pinned any more when the inactive block is full: its "
-		    "tail, or the new one",
-	 .needs = {{"policy", "adp,tuned,spatial"}}},
-	{"protector", "scan", OPTION_TIME, RULE(keys.scan_ns), 1e6, DAY, "20s",
-	 .meaning = "adp: between two scans", .needs = {{"policy", "adp,tuned,spatial"}}},
-	{"protector", "promote_after", OPTION_TIME, RULE(keys.promote_after_ns), 1e6, YEAR, "180s",
-	 .meaning = "adp: idle so long a page is pinned", .needs = {{"policy", "adp,spatial"}}},
-	{"protector", "demote_after", OPTION_TIME, RULE(keys.demote_after_ns), 0, YEAR, "30s",
-	 .meaning = "adp: so long after its use it is not any more",
-	 .needs = {{"policy", "adp,tuned,spatial"}}},
-	{"protector", "learn", OPTION_TIME, RULE(keys.learn_ns), 1e9, YEAR, "10m",
-	 .meaning = "tuned: between two decisions", .needs = {{"policy", "tuned"}}},
-	{"protector", "run", OPTION_COUNT, RULE(keys.run), 1, 1000, "3",
-	 .meaning = "spatial: steps of one stride that make a run", .needs = {{"policy", "spatial"}}},
-	{"protector", "ahead", OPTION_COUNT, RULE(keys.ahead), 1, 1000, "4",
-	 .meaning = "spatial: pages pinned ahead of a run", .needs = {{"policy", "spatial"}}},
-	{"protector", "expect", OPTION_TIME, RULE(keys.expect_ns), 1e6, YEAR, "30s",
-	 .meaning = "spatial: so long they wait for it", .needs = {{"policy", "spatial"}}},
-
-	{"rule", "rule", OPTION_CHOICE, RULE(rule), .otherwise = "reclaim", .choices = rules,
+	{"rule", "kind", OPTION_CHOICE, RULE(rule), .otherwise = "reclaim", .choices = rules,
 	 .meaning = "when an access faults: more than `idle` after the one before, or because the "
 		    "memory manager has taken the page"},
 	{"rule", "idle", OPTION_TIME, RULE(idle_ns), 1e9, YEAR, "300s",
-	 .meaning = "interval: so long after its last use a page is gone"},
-	{"rule", "share", OPTION_REAL, RULE(share_high), 0, 1, "50%",
+	 .meaning = "interval: so long after its last use a page is gone",
+	 .needs = {{"kind", "interval"}}},
+	{"rule", "high", OPTION_REAL, RULE(share_high), 0, 1, "50%",
 	 .meaning = "reclaim: of a machine's memory, what is taken at most",
-	 .needs = {{"rule", "reclaim"}}},
+	 .needs = {{"kind", "reclaim"}}},
 	{"rule", "period", OPTION_TIME, RULE(share_period_ns), 1e9, YEAR, "20m",
-	 .meaning = "reclaim: from one time of most to the next", .needs = {{"rule", "reclaim"}}},
+	 .meaning = "reclaim: from one time of most to the next", .needs = {{"kind", "reclaim"}}},
 	{"rule", "young", OPTION_TIME, RULE(young_ns), 0, 3600e9, "300s",
 	 .meaning = "reclaim: what was used so recently is not taken",
-	 .needs = {{"rule", "reclaim"}}},
+	 .needs = {{"kind", "reclaim"}}},
 };
 
 static const struct option_section sections[] = {
@@ -208,11 +169,34 @@ static const struct option_section sections[] = {
 	{"short", "SECTION.KEY = VALUE: what --short replaces.", false},
 };
 
-const struct option_table fleet_options = {
+static struct option_row rows[PROTECTOR_ROWS + COUNT(own_rows)];
+static struct option_table table = {
 	.rows = rows,
-	.row_count = COUNT(rows),
 	.sections = sections,
 	.section_count = COUNT(sections),
 	.columns = &fleet_columns,
 	.help = "`faultline fleet --keys`",
 };
+
+/* Each device is a domain, and its pages are of 2 MiB. */
+static bool is_fixed(const struct option_row *row)
+{
+	return !strcmp(row->key, "scope") || !strcmp(row->key, "page");
+}
+
+static void fleet_join(void)
+{
+	for (size_t i = 0; i < PROTECTOR_ROWS; i++)
+		if (!is_fixed(&protector_rows[i]))
+			rows[table.row_count++] = protector_rows[i];
+	memcpy(&rows[table.row_count], own_rows, sizeof(own_rows));
+	table.row_count += COUNT(own_rows);
+}
+
+const struct option_table *fleet_options(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, fleet_join);
+	return &table;
+}

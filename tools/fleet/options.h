@@ -10,7 +10,7 @@
 
 #define FLEET_MACHINES_MAX 1000000
 
-extern const struct option_table fleet_options;
+const struct option_table *fleet_options(void);
 extern const struct job_columns fleet_columns;
 
 /* Gives a job every section that is there once, so that --set finds them. */

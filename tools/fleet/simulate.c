@@ -249,6 +249,7 @@ static int lane_open(struct lane *lane, const struct fleet_config *config, __u32
 	};
 	for (__u32 model = 0; model < FLEET_DEVICES; model++)
 		bursts_init(&lane->watched[model].bursts, FLEET_BURST, 0);
+	rule.keys = config->protector.keys;
 	rule.keys.policy = policy;
 	rule.memory_pages = machine->memory_pages;
 	rule.sample_ns = config->moment_ns;
@@ -335,7 +336,7 @@ static struct lane *unprotected_lane(struct lane *lanes, const struct fleet_conf
 				     size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (configs[i]->rule.keys.policy == NONE || configs[i]->rule.rule == WHAT_IF_INTERVAL)
+		if (configs[i]->protector.keys.policy == NONE || configs[i]->rule.rule == WHAT_IF_INTERVAL)
 			return &lanes[i];
 	return NULL;
 }
@@ -352,7 +353,7 @@ int fleet_simulate(const struct fleet_config *const *configs, size_t count, __u3
 	int err = pages_open(&pages, machine.memory_pages);
 
 	for (size_t i = 0; !err && i < count; i++)
-		err = lane_open(&lanes[opened++], configs[i], configs[i]->rule.keys.policy, &machine,
+		err = lane_open(&lanes[opened++], configs[i], configs[i]->protector.keys.policy, &machine,
 				outcomes[i]);
 	if (!err && !unprotected) {
 		unprotected = &lanes[opened];

@@ -10,6 +10,7 @@
 #include "lib/job/expect.h"
 #include "tools/fleet/command.h"
 #include "tools/fleet/results.h"
+#include "tools/fleet/write.h"
 #include "tools/progress.h"
 #include "tools/verbs.h"
 
@@ -154,6 +155,8 @@ static int fleet_execute(struct fleet_command *command, struct fleet_point **poi
 	*points = calloc(command->sweep.points, sizeof(**points));
 	if (!*points)
 		err = failed(-ENOMEM, "no memory for %zu points", command->sweep.points);
+	if (!err && command->write)
+		err = fleet_record(&command->configs[0], command->write);
 	if (!err)
 		err = fleet_simulate_all(command, *points);
 	if (!err)

@@ -221,20 +221,29 @@ void population_destroy(struct population *p)
 	free(p);
 }
 
-static void population_use(struct population *p, __u32 page, __u64 now_ns, struct what_if_access *access)
+/* Whether a use at `next_ns` is one of the same step, which no pause parts from it. */
+static bool same_step(const struct population *p, __u64 time_ns, __u64 next_ns)
 {
-	bool nic = p->device.model == POPULATION_NIC;
-	__u64 step = p->device.resolution_ns, next, time = now_ns + p->away_ns;
+	__u64 step = p->device.resolution_ns;
 
-	*access = (struct what_if_access){time, p->first_page + page, p->device.domain, 1};
+	return next_ns && (!p->on_mean_ns || next_ns < p->on_until_ns) &&
+	       (next_ns + p->away_ns) / step == time_ns / step;
+}
+
+static void population_use(struct population *p, __u32 page, __u64 now_ns,
+			   struct what_if_access *access)
+{
+	__u64 time_ns = now_ns + p->away_ns, next_ns = now_ns;
+
+	*access = (struct what_if_access){time_ns, p->first_page + page, p->device.domain, 0};
 	do {
-		next = nic ? population_again_nic(p, page, now_ns, &access->count)
-			   : population_again_block(p, page, now_ns);
-		now_ns = next;
-	} while (next && next < p->on_until_ns && (next + p->away_ns) / step == time / step &&
-		 ++access->count);
-	if (next)
-		population_put(p, next, page);
+		access->count++;
+		next_ns = p->device.model == POPULATION_NIC
+				  ? population_again_nic(p, page, next_ns, &access->count)
+				  : population_again_block(p, page, next_ns);
+	} while (same_step(p, time_ns, next_ns));
+	if (next_ns)
+		population_put(p, next_ns, page);
 	else
 		p->pages[page].due_ns = 0;
 }

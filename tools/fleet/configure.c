@@ -87,18 +87,25 @@ static int add_population(struct fleet_config *config, const struct job_section 
 	if (population_check(&p->keys))
 		return failed_in(job_wrong(section->where), "%s: [population %s]", section->where,
 				 job_shown(section->name).text);
-	if (config->machine_count + p->count > FLEET_MACHINES_MAX)
-		return failed(job_wrong(section->where), "%s: more than %d machines in all",
-			      section->where, FLEET_MACHINES_MAX);
+	if (config->machine_count + p->count > FLEET_MACHINES_MAX) {
+		const struct job_entry *count = job_section_entry(section, "count");
+		const char *where = count ? count->where : section->where;
+
+		return failed(job_wrong(where), "%s: more than %d machines in all", where,
+			      FLEET_MACHINES_MAX);
+	}
 	config->machine_count += p->count;
 	config->population_count++;
 	return 0;
 }
 
-static const char *where_of(const struct job_text *text, const char *target)
+/* Where the first of them was written. */
+static const char *where_of(const struct job_text *text, const char *const *targets, size_t count)
 {
-	const struct job_entry *entry = job_text_entry(text, target);
+	const struct job_entry *entry = NULL;
 
+	for (size_t i = 0; !entry && i < count; i++)
+		entry = job_text_entry(text, targets[i]);
 	return entry ? entry->where : text->path;
 }
 
@@ -107,7 +114,9 @@ static int check_resolution(const struct fleet_config *config, const struct job_
 {
 	const struct protect_keys *keys = &config->protector.keys;
 	__u64 least = keys->scan_ns < keys->promote_after_ns ? keys->scan_ns : keys->promote_after_ns;
-	const char *where = where_of(text, "fleet.resolution");
+	static const char *const targets[] = {"fleet.resolution", "protector.scan",
+					      "protector.promote_after"};
+	const char *where = where_of(text, targets, COUNT(targets));
 
 	if (2 * config->resolution_ns <= least)
 		return 0;

@@ -99,6 +99,7 @@ void fleet_curve_add(struct fleet_curve *sum, struct fleet_curve *part);
 /* Which machine of which population it is. */
 struct fleet_machine {
 	const struct fleet_population *population;
+	__u8 population_number;
 	__u32 number;	    /* of the fleet */
 	__u32 own;	    /* of its population */
 	__u64 memory_pages;

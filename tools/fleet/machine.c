@@ -15,6 +15,7 @@ struct fleet_machine fleet_machine(const struct fleet_config *config, __u32 numb
 	for (; machine.own >= p->count; p++)
 		machine.own -= p->count;
 	machine.population = p;
+	machine.population_number = (__u8)(p - config->populations);
 	machine.memory_pages = p->memory.bytes[machine.own % p->memory.count] / PAGE_BYTES;
 	for (__u32 model = 0; model < FLEET_DEVICES; model++)
 		machine.has[model] = p->device == model || p->device == POPULATION_MODELS;
@@ -41,8 +42,7 @@ int fleet_accesses_open(struct fleet_accesses *a, const struct fleet_config *con
 			.domain = model,
 			.memory_pages = machine->memory_pages,
 			/* Populations of one size are not copies of each other. */
-			.seed = config->seed ^
-				(__u64)(machine->population - config->populations) << 56,
+			.seed = config->seed ^ (__u64)machine->population_number << 56,
 			.resolution_ns = config->resolution_ns,
 		};
 

@@ -245,7 +245,7 @@ static int lane_open(struct lane *lane, const struct fleet_config *config, __u32
 		.config = config,
 		.outcome = outcome,
 		.machine = machine,
-		.population = (__u8)(machine->population - config->populations),
+		.population = machine->population_number,
 	};
 	for (__u32 model = 0; model < FLEET_DEVICES; model++)
 		bursts_init(&lane->watched[model].bursts, FLEET_BURST, 0);

@@ -17,9 +17,11 @@ for job in injectors/jobs/*.ini; do
 	fi
 done
 for job in tools/jobs/*.ini; do
-	name=sim-$(basename "$job" .ini)
+	# A job runs with the verb that its name begins with.
+	verb=sim name=$(basename "$job" .ini)
+	case $name in fleet-*) verb=fleet ;; *) name=sim-$name ;; esac
 	rm -rf "build/campaigns/$name"
-	if ./faultline sim "$job" --csv="build/campaigns/$name"; then
+	if ./faultline "$verb" "$job" --csv="build/campaigns/$name"; then
 		passed=$((passed + 1))
 	else
 		failed=$((failed + 1))

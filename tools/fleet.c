@@ -28,7 +28,7 @@ static const char about[] =
 	"in docs/jobs.md. What is modelled: docs/fleet.md.";
 
 /* Machines are handed out one by one; each is its own world, so that threads share nothing. */
-struct pool {
+struct fleet_pool {
 	struct fleet_command *command;
 	struct fleet_point *points;
 	size_t machines; /* of all groups of points that are alike */
@@ -38,7 +38,7 @@ struct pool {
 	char sentence[512]; /* of the first machine that failed */
 };
 
-static void fail_machine(struct pool *pool, size_t point, __u32 machine, int err)
+static void fail_machine(struct fleet_pool *pool, size_t point, __u32 machine, int err)
 {
 	char name[256];
 
@@ -52,7 +52,7 @@ static void fail_machine(struct pool *pool, size_t point, __u32 machine, int err
 	pthread_mutex_unlock(&pool->lock);
 }
 
-static void run_machine(struct pool *pool, size_t point, __u32 machine)
+static void fleet_run_machine(struct fleet_pool *pool, size_t point, __u32 machine)
 {
 	const struct fleet_config *configs[FLEET_POLICIES];
 	struct fleet_outcome *outcomes[FLEET_POLICIES];
@@ -76,7 +76,7 @@ static void run_machine(struct pool *pool, size_t point, __u32 machine)
 
 static void *fleet_work(void *argument)
 {
-	struct pool *pool = argument;
+	struct fleet_pool *pool = argument;
 	size_t number;
 
 	while (!pool->error && (number = pool->next++) < pool->machines) {
@@ -86,13 +86,13 @@ static void *fleet_work(void *argument)
 			number -= pool->points[point].machine_count;
 			point += fleet_command_alike(pool->command, point);
 		}
-		run_machine(pool, point, (__u32)number);
+		fleet_run_machine(pool, point, (__u32)number);
 		pool->done++;
 	}
 	return NULL;
 }
 
-static int fleet_run_machines(struct pool *pool)
+static int fleet_run_machines(struct fleet_pool *pool)
 {
 	size_t threads = pool->command->threads ?: (size_t)sysconf(_SC_NPROCESSORS_ONLN);
 	pthread_t ids[FLEET_THREADS_MAX];
@@ -119,21 +119,21 @@ static int fleet_run_machines(struct pool *pool)
 
 static int fleet_simulate_all(struct fleet_command *command, struct fleet_point *points)
 {
-	struct pool pool = {
+	struct fleet_pool pool = {
 		.command = command, .points = points, .lock = PTHREAD_MUTEX_INITIALIZER};
 	int err;
 
 	for (size_t i = 0; i < command->sweep.points; i++) {
 		points[i].config = &command->configs[i];
 		points[i].machine_count = command->configs[i].machine_count;
-		points[i].outcomes =
-			calloc(points[i].machine_count, sizeof(points[i].outcomes[0]));
+		points[i].outcomes = calloc(points[i].machine_count, sizeof(points[i].outcomes[0]));
 		points[i].curve.count =
 			(size_t)(command->configs[i].length_ns / command->configs[i].moment_ns) + 1;
 		points[i].curve.moments = calloc(FLEET_DEVICES * points[i].curve.count,
 						 sizeof(points[i].curve.moments[0]));
 		if (!points[i].outcomes || !points[i].curve.moments)
-			return failed(-ENOMEM, "no memory for %u machines", points[i].machine_count);
+			return failed(-ENOMEM, "no memory for %u machines",
+				      points[i].machine_count);
 	}
 	for (size_t i = 0; i < command->sweep.points; i += fleet_command_alike(command, i))
 		pool.machines += points[i].machine_count;

@@ -9,12 +9,12 @@
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
-#define SECONDS(n)  ((n) * NSEC_PER_SEC)
-#define MINUTES(n)  SECONDS(60ull * (n))
-#define DAY_NS	    SECONDS(86400.0)
-#define AWAY_LEAST  MINUTES(1) /* of those who are hardly ever away */
-#define TOGETHER_MOST 0.95     /* a page of each model more is there in the least memory, too */
-#define SIGMAS_MOST 9.0	       /* as far from the mean no rank of 2^32 devices is */
+#define SECONDS(n)    ((n)*NSEC_PER_SEC)
+#define MINUTES(n)    SECONDS(60ull * (n))
+#define DAY_NS	      SECONDS(86400.0)
+#define AWAY_LEAST    MINUTES(1) /* of those who are hardly ever away */
+#define TOGETHER_MOST 0.95	 /* a page of each model more is there in the least memory, too */
+#define SIGMAS_MOST   9.0	 /* as far from the mean no rank of 2^32 devices is */
 
 const char *const population_model_names[] = {"nic", "block", NULL};
 
@@ -54,22 +54,26 @@ void population_default(struct population_keys *keys)
 int population_check(const struct population_keys *k)
 {
 	if (k->nic_least > k->nic_most || k->nic_most > k->nic_bound ||
-	    (k->nic_large > 0 && (k->nic_large_most < k->nic_most || k->nic_large_most > k->nic_bound)))
-		return failed(-EINVAL,
-			      "nic_least=%g, nic_most=%g, nic_large_most=%g, nic_bound=%g: accepted: none above "
-			      "the next",
-			      k->nic_least, k->nic_most, k->nic_large_most, k->nic_bound);
+	    (k->nic_large > 0 &&
+	     (k->nic_large_most < k->nic_most || k->nic_large_most > k->nic_bound)))
+		return failed(
+			-EINVAL,
+			"nic_least=%g, nic_most=%g, nic_large_most=%g, nic_bound=%g: accepted: none above "
+			"the next",
+			k->nic_least, k->nic_most, k->nic_large_most, k->nic_bound);
 	if (k->nic_bound + k->block_hot + k->block_bound > TOGETHER_MOST)
-		return failed(-EINVAL,
-			      "nic_bound=%g, block_hot=%g, block_bound=%g: accepted: at most %g together, as "
-			      "they are parts of one memory",
-			      k->nic_bound, k->block_hot, k->block_bound, TOGETHER_MOST);
+		return failed(
+			-EINVAL,
+			"nic_bound=%g, block_hot=%g, block_bound=%g: accepted: at most %g together, as "
+			"they are parts of one memory",
+			k->nic_bound, k->block_hot, k->block_bound, TOGETHER_MOST);
 	if (k->block_return_least_ns > k->block_return_most_ns)
-		return failed(-EINVAL,
-			      "block_return_least=%llus, block_return_most=%llus: accepted: the first not "
-			      "above the second",
-			      k->block_return_least_ns / NSEC_PER_SEC,
-			      k->block_return_most_ns / NSEC_PER_SEC);
+		return failed(
+			-EINVAL,
+			"block_return_least=%llus, block_return_most=%llus: accepted: the first not "
+			"above the second",
+			k->block_return_least_ns / NSEC_PER_SEC,
+			k->block_return_most_ns / NSEC_PER_SEC);
 	return 0;
 }
 
@@ -133,7 +137,8 @@ static void take_first(struct population *p)
 	size_t at = 0, child;
 
 	while ((child = 2 * at + 1) < p->queue_count) {
-		if (child + 1 < p->queue_count && due_before(&p->queue[child + 1], &p->queue[child]))
+		if (child + 1 < p->queue_count &&
+		    due_before(&p->queue[child + 1], &p->queue[child]))
 			child++;
 		if (!due_before(&p->queue[child], &last))
 			break;

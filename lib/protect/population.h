@@ -26,29 +26,29 @@ extern const char *const population_model_names[];
 /* Shares are those of the machine's memory unless said otherwise, 0 to 1; times in ns. */
 struct population_keys {
 	/* nic */
-	double nic_least, nic_most;  /* footprint of a device: between these, all as often */
+	double nic_least, nic_most;	  /* footprint of a device: between these, all as often */
 	double nic_large, nic_large_most; /* so many devices of all have one of up to that */
-	double nic_hot;		     /* share of the footprint that is used all the time */
-	__u64 nic_hot_gap_ns;	     /* on average, between two uses of such a page */
-	__u64 nic_gap_ns;	     /* likewise of the others, exponentially distributed */
-	double nic_drift;	     /* moves to other pages, an hour */
-	double nic_bound;	     /* all pages that it ever moves to */
+	double nic_hot;			  /* share of the footprint that is used all the time */
+	__u64 nic_hot_gap_ns;		  /* on average, between two uses of such a page */
+	__u64 nic_gap_ns;		  /* likewise of the others, exponentially distributed */
+	double nic_drift;		  /* moves to other pages, an hour */
+	double nic_bound;		  /* all pages that it ever moves to */
 	double nic_pauses, nic_pauses_spread; /* a day: mean over devices; sigma of the lognormal */
-	__u64 nic_pause_ns;	     /* mean */
-	double nic_rate;	     /* pages a second, at the end of a pause */
+	__u64 nic_pause_ns;		      /* mean */
+	double nic_rate;		      /* pages a second, at the end of a pause */
 	/* block */
-	double block_growth;	     /* an hour of work */
-	double block_bound;	     /* of the page cache */
-	double block_run;	     /* pages: mean */
-	double block_rate;	     /* pages a second: of the fastest run */
-	double block_once;	     /* share of pages that are not used again soon */
-	double block_hot;	     /* of memory: used all the time */
-	__u64 block_hot_gap_ns;	     /* on average, between two uses of such a page */
-	double block_returning;	     /* share of runs */
-	double block_returns;	     /* how often, on average */
+	double block_growth;	/* an hour of work */
+	double block_bound;	/* of the page cache */
+	double block_run;	/* pages: mean */
+	double block_rate;	/* pages a second: of the fastest run */
+	double block_once;	/* share of pages that are not used again soon */
+	double block_hot;	/* of memory: used all the time */
+	__u64 block_hot_gap_ns; /* on average, between two uses of such a page */
+	double block_returning; /* share of runs */
+	double block_returns;	/* how often, on average */
 	__u64 block_return_least_ns, block_return_most_ns;
 	double block_sessions, block_sessions_spread; /* of work, a day; 0: it is always at work */
-	__u64 block_session_ns;	     /* mean */
+	__u64 block_session_ns;			      /* mean */
 };
 
 void population_default(struct population_keys *keys);

@@ -6,8 +6,8 @@
 
 #define HOUR_NS	 (3600.0 * NSEC_PER_SEC)
 #define SOON_NS	 (20.0 * NSEC_PER_SEC) /* mean between uses of a page that is new */
-#define SLOWEST	 0.2			    /* of the fastest run's rate */
-#define FEW_MOST 6			    /* further uses of such a page */
+#define SLOWEST	 0.2		       /* of the fastest run's rate */
+#define FEW_MOST 6		       /* further uses of such a page */
 
 int population_begin_block(struct population *p)
 {
@@ -69,7 +69,8 @@ void population_run_block(struct population *p, __u64 now_ns)
 			p->next_page = p->hot;
 	}
 	p->runs++;
-	population_put(p, now_ns + population_exponential(p, (double)p->run_mean_ns) + 1, POPULATION_RUN);
+	population_put(p, now_ns + population_exponential(p, (double)p->run_mean_ns) + 1,
+		       POPULATION_RUN);
 }
 
 __u64 population_again_block(struct population *p, __u32 number, __u64 now_ns)

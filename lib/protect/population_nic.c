@@ -85,5 +85,6 @@ __u64 population_again_nic(struct population *p, __u32 page, __u64 now_ns, __u32
 void population_resume_nic(struct population *p, __u64 now_ns)
 {
 	for (__u32 i = 0; i < p->hot; i++)
-		population_put(p, now_ns + (__u64)(i * (NSEC_PER_SEC / p->keys.nic_rate)) + 1, p->slots[i]);
+		population_put(p, now_ns + (__u64)(i * (NSEC_PER_SEC / p->keys.nic_rate)) + 1,
+			       p->slots[i]);
 }

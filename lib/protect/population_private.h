@@ -33,9 +33,10 @@ struct population {
 	struct population_device device;
 	struct random random;
 	__u64 runs_seed;
-	__u64 away_ns, on_until_ns; /* the latter at work */
+	__u64 away_ns, on_until_ns;    /* the latter at work */
 	__u64 on_mean_ns, off_mean_ns; /* on_mean_ns 0: no pauses */
-	struct population_due *queue; /* a heap: the earliest first, of equal times the lowest page */
+	struct population_due
+		*queue; /* a heap: the earliest first, of equal times the lowest page */
 	size_t queue_count, queue_room;
 	struct population_page *pages;
 	__u32 page_count, first_page;
@@ -43,7 +44,7 @@ struct population {
 	__u32 hot; /* the first so many pages (nic: slots) are used all the time */
 	/* nic */
 	__u32 footprint; /* slots */
-	__u32 *slots;	      /* page of a slot */
+	__u32 *slots;	 /* page of a slot */
 	__u64 drift_mean_ns;
 	/* block */
 	__u32 next_page, runs;

@@ -36,7 +36,7 @@ struct what_if_config {
 	struct protect_keys keys;
 	enum what_if_rule rule;
 	__u64 memory_pages;
-	__u64 idle_ns; /* interval: 300 s */
+	__u64 idle_ns;	/* interval: 300 s */
 	__u64 young_ns; /* reclaim: what was used so recently stays; 0: nothing does */
 	double share_low, share_high; /* -1000 to 1; 0 to 1 */
 	bool share_of_memory;	      /* of memory_pages, else of what was touched */

@@ -75,9 +75,9 @@ void reclaimer_look(struct what_if *what_if, __u64 time_ns)
 	what_if_advance_all(what_if, time_ns);
 	share = reclaim_share(config, time_ns - what_if->start_ns);
 	if (share > 0 && reclaim_take(reclaimer, (__u64)(share * pages),
-				      !config->young_ns		     ? NEVER
+				      !config->young_ns		   ? NEVER
 				      : time_ns > config->young_ns ? time_ns - config->young_ns
-								     : 0))
+								   : 0))
 		reclaimer->quiet = 0;
 	/* After more than a cycle in which nothing happened there is nothing to take until something does. */
 	reclaimer->next_ns = reclaimer->quiet > reclaimer->cycle

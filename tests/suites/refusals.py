@@ -14,14 +14,14 @@ READERS = [
     ("faultline", "doctor", "INPUT"), ("faultline", "slo", "INPUT", "-c", "slo.ini"), ("faultline", "slo", "-", "-c", "INPUT"),
     ("faultline", "top", "-b", "-i", "INPUT"), ("faultline", "top", "-b", "-i", "-", "-c", "INPUT"),
     ("faultline", "sim", "./INPUT"), ("faultline", "sim", "--trace", "INPUT"), ("faultline", "accesses", "./INPUT"),
-    ("faultline", "accesses", "--trace", "INPUT"), ("faultline", "protect", "INPUT"), ("faultline-inject", "run", "./INPUT"),
-    ("faultline-inject", "check", "./INPUT"),
+    ("faultline", "accesses", "--trace", "INPUT"), ("faultline", "protect", "INPUT"), ("faultline", "fleet", "./INPUT"),
+    ("faultline-inject", "run", "./INPUT"), ("faultline-inject", "check", "./INPUT"),
 ]
 # One argument more than each verb takes. What `record` and `slow` have behind their options is a command.
 TOO_MANY = [
     ("faultline", "report", "a", "b"), ("faultline", "timeline", "a", "b"), ("faultline", "footprint", "a", "b"),
     ("faultline", "doctor", "a", "b"), ("faultline", "slo", "-c", "slo.ini", "a", "b"), ("faultline", "top", "-b", "1", "1", "1"),
-    ("faultline", "sim", "a", "b"), ("faultline", "accesses", "a", "b"), ("faultline", "help", "report", "b"),
+    ("faultline", "sim", "a", "b"), ("faultline", "accesses", "a", "b"), ("faultline", "fleet", "a", "b"), ("faultline", "help", "report", "b"),
     ("faultline", "--version", "b"), ("faultline", "-h", "b"), ("faultline-inject", "run", "a", "b"),
     ("faultline-inject", "check", "a", "b"), ("faultline-inject", "help", "rate", "depth"), ("faultline-inject", "list", "a"),
     ("faultline-inject", "recover", "a"), ("faultline-inject", "iopf", "dma", "burst"), ("faultline-inject", "odp", "a"),
@@ -30,7 +30,7 @@ TOO_MANY = [
 # What would change nothing, or stands where nothing is.
 MEANINGLESS = [
     (("faultline", "help", "reprot"), "reprot"), (("faultline", "sim", "--keys", "bogus"), "--keys"),
-    (("faultline", "protect", "--keys", "run.flt"), "--keys"),
+    (("faultline", "protect", "--keys", "run.flt"), "--keys"), (("faultline", "fleet", "--keys", "fleet-adp"), "--keys"),
     (("faultline", "sim", "--keys", "--set", "trace.tenants=4"), "--keys"), (("faultline", "accesses", "--keys", "--csv=out"), "--keys"),
     (("faultline-inject", "help", "--markdown", "rate"), "--markdown"),
     (("faultline-inject", "run", "-n", "rtt", "--csv"), "--csv: accepted: without --dry-run"),

@@ -14,7 +14,8 @@
 #define HOUR   (3600 * SECOND)
 
 struct counted {
-	__u64 accesses, uses, hash, pages, repeated, late; /* late: came back after more than 300 s */
+	__u64 accesses, uses, hash, pages, repeated,
+		late; /* late: came back after more than 300 s */
 	__u64 few, twice, faults, faults_few;
 	__u64 burst; /* most accesses within a second after a gap of more than 300 s */
 };
@@ -74,8 +75,8 @@ static struct counted watch(const struct population_keys *keys,
 		assert_true(access.time_ns >= before && access.page < MEMORY && access.count);
 		assert_int_equal(access.domain, device->domain);
 		before = access.time_ns;
-		if (use->uses && access.time_ns / device->resolution_ns ==
-					 use->last_ns / device->resolution_ns)
+		if (use->uses &&
+		    access.time_ns / device->resolution_ns == use->last_ns / device->resolution_ns)
 			c.repeated++;
 		if (use->uses && access.time_ns - use->last_ns > 300 * SECOND) {
 			use->faults++;

@@ -46,7 +46,8 @@ static int fleet_command_check(void *input)
 	if (!command->keys && !command->job)
 		return failed(-EINVAL, "no JOB; accepted: a shipped job's name, or a file");
 	if (command->write && !*command->write)
-		return failed(-EINVAL, "--write '': accepted: the path of a folder that is not there");
+		return failed(-EINVAL,
+			      "--write '': accepted: the path of a folder that is not there");
 	return 0;
 }
 

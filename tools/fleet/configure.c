@@ -9,7 +9,7 @@
 
 static const char *const once[] = {"fleet", "protector", "rule"};
 
-#define MOMENT_NS (60 * NSEC_PER_SEC)
+#define MOMENT_NS    (60 * NSEC_PER_SEC)
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* "none, adp" is a sweep of its own, the last: its points are simulated together. */
@@ -113,16 +113,18 @@ static const char *where_of(const struct job_text *text, const char *const *targ
 static int check_resolution(const struct fleet_config *config, const struct job_text *text)
 {
 	const struct protect_keys *keys = &config->protector.keys;
-	__u64 least = keys->scan_ns < keys->promote_after_ns ? keys->scan_ns : keys->promote_after_ns;
+	__u64 least =
+		keys->scan_ns < keys->promote_after_ns ? keys->scan_ns : keys->promote_after_ns;
 	static const char *const targets[] = {"fleet.resolution", "protector.scan",
 					      "protector.promote_after"};
 	const char *where = where_of(text, targets, COUNT(targets));
 
 	if (2 * config->resolution_ns <= least)
 		return 0;
-	return failed(job_wrong(where),
-		      "%s: resolution=%llums: accepted: up to %llums, half of scan and of promote_after",
-		      where, config->resolution_ns / NSEC_PER_MSEC, least / 2 / NSEC_PER_MSEC);
+	return failed(
+		job_wrong(where),
+		"%s: resolution=%llums: accepted: up to %llums, half of scan and of promote_after",
+		where, config->resolution_ns / NSEC_PER_MSEC, least / 2 / NSEC_PER_MSEC);
 }
 
 /*
@@ -146,7 +148,7 @@ static void set_shares(struct fleet_config *config)
 		config->rule.share_low = -1000;
 }
 
-static int fill(struct fleet_config *config, const struct job_text *text)
+static int fleet_fill(struct fleet_config *config, const struct job_text *text)
 {
 	int err = options_check_headings(fleet_options(), text);
 
@@ -156,7 +158,8 @@ static int fill(struct fleet_config *config, const struct job_text *text)
 		if (is_population(&text->sections[i]))
 			err = add_population(config, &text->sections[i]);
 	if (!err && !config->population_count)
-		err = failed(-EBADMSG, "%s: no [population NAME]; accepted: one and more", text->path);
+		err = failed(-EBADMSG, "%s: no [population NAME]; accepted: one and more",
+			     text->path);
 	return err;
 }
 
@@ -167,13 +170,14 @@ int fleet_configure(struct fleet_config *config, const struct job_text *text,
 
 	*config = (struct fleet_config){0};
 	protect_keys_default(&config->protector.keys);
-	err = fill(config, text);
+	err = fleet_fill(config, text);
 	if (!err)
 		err = check_resolution(config, text);
 	if (!err)
 		err = idle_keys_add(idle, fleet_options(), text);
 	config->length_ns = (__u64)(config->hours * 3600 * NSEC_PER_SEC);
-	config->moment_ns = config->length_ns / FLEET_MOMENTS_MOST / MOMENT_NS * MOMENT_NS + MOMENT_NS;
+	config->moment_ns =
+		config->length_ns / FLEET_MOMENTS_MOST / MOMENT_NS * MOMENT_NS + MOMENT_NS;
 	set_shares(config);
 	return err;
 }

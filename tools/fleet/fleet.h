@@ -15,9 +15,9 @@
 
 #define FLEET_POPULATIONS 16
 #define FLEET_MEMORIES	  16
-#define FLEET_POLICIES	  8  /* that one pass over the accesses may serve */
+#define FLEET_POLICIES	  8 /* that one pass over the accesses may serve */
 #define FLEET_DEVICES	  POPULATION_MODELS
-#define FLEET_BURST	  5  /* faults within a second; more are a burst (VPRI section 2.2) */
+#define FLEET_BURST	  5 /* faults within a second; more are a burst (VPRI section 2.2) */
 #define FLEET_DAY_NS	  (86400ull * NSEC_PER_SEC)
 
 struct fleet_memories {
@@ -57,7 +57,7 @@ struct fleet_device {
 	double pinned_mean;
 	__u64 pinned_max, pinned_end;
 	__u64 samples, shrinks; /* of these, those that found less pinned than the one before */
-	__u64 footprint_half; /* in the middle of all time */
+	__u64 footprint_half;	/* in the middle of all time */
 	/* On the last day: pages and their faults without a policy, by how often they were used in all of the time. */
 	__u64 pages_few, pages_twice, faults_few, faults_some, faults_all;
 };
@@ -100,8 +100,8 @@ void fleet_curve_add(struct fleet_curve *sum, struct fleet_curve *part);
 struct fleet_machine {
 	const struct fleet_population *population;
 	__u8 population_number;
-	__u32 number;	    /* of the fleet */
-	__u32 own;	    /* of its population */
+	__u32 number; /* of the fleet */
+	__u32 own;    /* of its population */
 	__u64 memory_pages;
 	bool has[FLEET_DEVICES];
 };

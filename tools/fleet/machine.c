@@ -48,7 +48,8 @@ int fleet_accesses_open(struct fleet_accesses *a, const struct fleet_config *con
 
 		if (!machine->has[model])
 			continue;
-		a->error = population_create(&a->devices[model], &machine->population->keys, &device);
+		a->error =
+			population_create(&a->devices[model], &machine->population->keys, &device);
 		if (!a->error)
 			fetch(a, model);
 	}

@@ -10,8 +10,8 @@
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define OF(type, member) offsetof(struct type, member), sizeof(((struct type *)0)->member)
+#define COUNT(array)	   (sizeof(array) / sizeof((array)[0]))
+#define OF(type, member)   offsetof(struct type, member), sizeof(((struct type *)0)->member)
 #define FLEET(member)	   OF(fleet_config, member)
 #define RULE(member)	   OF(fleet_config, rule.member)
 #define POPULATION(member) OF(fleet_population, member)
@@ -20,8 +20,14 @@
 #define DAYS_MOST	   250.0
 #define YEAR		   (365.0 * 86400e9)
 #define DAY		   86400e9
-#define NIC		   {"device", "nic,both"}
-#define BLOCK		   {"device", "block,both"}
+#define NIC                          \
+	{                            \
+		"device", "nic,both" \
+	}
+#define BLOCK                          \
+	{                              \
+		"device", "block,both" \
+	}
 
 _Static_assert(!offsetof(struct fleet_config, protector), "rows of [protector] begin there");
 
@@ -70,8 +76,9 @@ static const struct option_row own_rows[] = {
 	 .needs = {{"rule.kind", "reclaim"}}},
 	{"fleet", "seed", OPTION_COUNT, FLEET(seed), 0, 1e15, "1", .meaning = "of all draws"},
 	{"fleet", "resolution", OPTION_TIME, FLEET(resolution_ns), 1e6, 3600e9, "10s",
-	 .meaning = "uses of a page within one such step are one access; at most half of scan and of "
-		    "promote_after"},
+	 .meaning =
+		 "uses of a page within one such step are one access; at most half of scan and of "
+		 "promote_after"},
 	{"fleet", "machines_per_host", OPTION_COUNT, FLEET(machines_per_host), 1, 4096, "16",
 	 .meaning = "with --write: of a recording"},
 
@@ -93,7 +100,8 @@ static const struct option_row own_rows[] = {
 	{"population", "nic_hot", OPTION_REAL, SHAPE(nic_hot), 0, 1, "60%", .needs = {NIC},
 	 .meaning = "share of these pages that traffic uses all the time: rings, buffers in use"},
 	{"population", "nic_hot_gap", OPTION_TIME, SHAPE(nic_hot_gap_ns), 1e6, DAY, "60s",
-	 .needs = {NIC}, .meaning = "between two uses of such a page, half to one and a half of it"},
+	 .needs = {NIC},
+	 .meaning = "between two uses of such a page, half to one and a half of it"},
 	{"population", "nic_gap", OPTION_TIME, SHAPE(nic_gap_ns), 1e6, DAY, "30s", .needs = {NIC},
 	 .meaning = "mean between two uses of another one; exponentially distributed"},
 	{"population", "nic_drift", OPTION_REAL, SHAPE(nic_drift), 0, 1, "0.05%", .needs = {NIC},
@@ -111,7 +119,8 @@ static const struct option_row own_rows[] = {
 	 .meaning = "pages a second that traffic uses when it comes back"},
 	{"population", "block_growth", OPTION_REAL, SHAPE(block_growth), 1e-6, 100, "49%",
 	 .needs = {BLOCK}, .meaning = "of memory an hour of work: pages that the page cache adds"},
-	{"population", "block_bound", OPTION_REAL, SHAPE(block_bound), 0, 1, "49.4%", .needs = {BLOCK},
+	{"population", "block_bound", OPTION_REAL, SHAPE(block_bound), 0, 1, "49.4%",
+	 .needs = {BLOCK},
 	 .meaning = "of memory: the page cache's most; then its oldest page is used anew"},
 	{"population", "block_run", OPTION_REAL, SHAPE(block_run), 1, 1e6, "6", .needs = {BLOCK},
 	 .meaning = "pages read one after another: mean, geometrically distributed"},
@@ -130,14 +139,16 @@ static const struct option_row own_rows[] = {
 	 .needs = {BLOCK, {"block_returning", NULL}},
 	 .meaning = "how often: mean, geometrically distributed"},
 	{"population", "block_return_least", OPTION_TIME, SHAPE(block_return_least_ns), 1e9, YEAR,
-	 "150s", .needs = {BLOCK, {"block_returning", NULL}}, .meaning = "between two readings: at least"},
+	 "150s", .needs = {BLOCK, {"block_returning", NULL}},
+	 .meaning = "between two readings: at least"},
 	{"population", "block_return_most", OPTION_TIME, SHAPE(block_return_most_ns), 1e9, YEAR,
 	 "700s", .needs = {BLOCK, {"block_returning", NULL}},
 	 .meaning = "and at most, of work; all times between as often"},
 	{"population", "block_sessions", OPTION_REAL, SHAPE(block_sessions), 0, 1000, "0",
-	 .needs = {BLOCK}, .meaning = "of work, a day: mean over devices; 0: they are always at work"},
-	{"population", "block_sessions_spread", OPTION_REAL, SHAPE(block_sessions_spread), 0, 5, "0",
-	 .needs = {BLOCK, {"block_sessions", NULL}},
+	 .needs = {BLOCK},
+	 .meaning = "of work, a day: mean over devices; 0: they are always at work"},
+	{"population", "block_sessions_spread", OPTION_REAL, SHAPE(block_sessions_spread), 0, 5,
+	 "0", .needs = {BLOCK, {"block_sessions", NULL}},
 	 .meaning = "sigma of their lognormal distribution"},
 	{"population", "block_session", OPTION_TIME, SHAPE(block_session_ns), 1e9, YEAR, "30m",
 	 .needs = {BLOCK, {"block_sessions", NULL}},

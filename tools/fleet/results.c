@@ -9,12 +9,12 @@
 #include "lib/base/fail.h"
 
 /* Calls for each device and day of a model, in the order of machines and of days. */
-#define FOR_DEVICES(point, of_model, device)                                                      \
-	for (__u32 machine_ = 0; machine_ < (point)->machine_count; machine_++)                   \
-		for (const struct fleet_device *device = (point)->outcomes[machine_].devices;     \
-		     device < (point)->outcomes[machine_].devices +                               \
-				      (point)->outcomes[machine_].device_count;                   \
-		     device++)                                                                    \
+#define FOR_DEVICES(point, of_model, device)                                                  \
+	for (__u32 machine_ = 0; machine_ < (point)->machine_count; machine_++)               \
+		for (const struct fleet_device *device = (point)->outcomes[machine_].devices; \
+		     device < (point)->outcomes[machine_].devices +                           \
+				      (point)->outcomes[machine_].device_count;               \
+		     device++)                                                                \
 			if (device->model == (of_model))
 
 static int compare_counts(const void *left, const void *right)
@@ -36,7 +36,7 @@ static size_t count_devices(const struct fleet_point *point, __u32 model)
 	size_t count = 0;
 
 	FOR_DEVICES(point, model, device)
-		count++;
+	count++;
 	return count;
 }
 
@@ -48,7 +48,7 @@ __u64 *fleet_faults(const struct fleet_point *point, __u32 model, size_t *count)
 	if (!faults)
 		return NULL;
 	FOR_DEVICES(point, model, device)
-		faults[(*count)++] = device->faults;
+	faults[(*count)++] = device->faults;
 	qsort(faults, *count, sizeof(faults[0]), compare_counts);
 	return faults;
 }
@@ -65,13 +65,14 @@ __u64 fleet_quantile(const __u64 *ascending, size_t count, unsigned int per_mill
 	return ascending[fleet_rank(count, per_mille)];
 }
 
-static int judge_faults(struct fleet_point *point, __u32 model, double *v)
+static int fleet_judge_faults(struct fleet_point *point, __u32 model, double *v)
 {
 	size_t count;
 	__u64 *faults = fleet_faults(point, model, &count);
 
 	if (!faults)
-		return failed(-ENOMEM, "no memory for the faults of %u machines", point->machine_count);
+		return failed(-ENOMEM, "no memory for the faults of %u machines",
+			      point->machine_count);
 	if (count) {
 		v[FLEET_P50] = (double)fleet_quantile(faults, count, 500);
 		v[FLEET_P99] = (double)fleet_quantile(faults, count, 990);
@@ -88,7 +89,8 @@ static int judge_footprints(struct fleet_point *point, __u32 model, double *v)
 
 	if (!shares)
 		return failed(-ENOMEM, "no memory for %u machines", point->machine_count);
-	FOR_DEVICES(point, model, device) {
+	FOR_DEVICES(point, model, device)
+	{
 		shares[count] = (double)device->footprint / (double)device->memory_pages;
 		sum += shares[count++];
 	}
@@ -104,16 +106,18 @@ static int judge_footprints(struct fleet_point *point, __u32 model, double *v)
 
 /* What is summed over a model's devices and days. */
 struct device_sums {
-	double count, faults, unprotected, bursts, peak, pinned, pinned_most, pinned_end, shrinks, samples;
+	double count, faults, unprotected, bursts, peak, pinned, pinned_most, pinned_end, shrinks,
+		samples;
 	double footprint, footprint_half, pages_few, pages_twice; /* on the last day */
 	double faults_few, faults_some, faults_all;
 };
 
-static struct device_sums sum_up(const struct fleet_point *point, __u32 model)
+static struct device_sums sum_devices(const struct fleet_point *point, __u32 model)
 {
 	struct device_sums s = {0};
 
-	FOR_DEVICES(point, model, device) {
+	FOR_DEVICES(point, model, device)
+	{
 		double memory = (double)device->memory_pages;
 
 		s.count++;
@@ -141,9 +145,9 @@ static struct device_sums sum_up(const struct fleet_point *point, __u32 model)
 
 static int judge_model(struct fleet_point *point, __u32 model)
 {
-	const struct device_sums s = sum_up(point, model);
+	const struct device_sums s = sum_devices(point, model);
 	double *v = point->values + model * FLEET_MODEL_COLUMNS;
-	int err = judge_faults(point, model, v);
+	int err = fleet_judge_faults(point, model, v);
 
 	v[FLEET_COUNT] = s.count;
 	v[FLEET_FAULTS] = s.faults;

@@ -9,10 +9,10 @@
 #include "lib/base/fail.h"
 #include "tools/fleet/fleet.h"
 
-#define NONE	  0 /* the first of protect_policies */
+#define NONE 0 /* the first of protect_policies */
 
 /* What is counted of a device while time passes; behind it, what the day before had. */
-struct watched {
+struct fleet_watch {
 	struct bursts bursts;
 	__u64 day_bursts, day_peak;
 	__u64 *recent; /* times of faults, the last second's from `oldest` on */
@@ -32,7 +32,7 @@ struct page_uses {
 
 struct lane {
 	struct what_if *what_if;
-	struct watched watched[FLEET_DEVICES];
+	struct fleet_watch watched[FLEET_DEVICES];
 	struct fleet_outcome *outcome;
 	const struct fleet_config *config;
 	const struct fleet_machine *machine;
@@ -50,7 +50,7 @@ void fleet_outcome_free(struct fleet_outcome *outcome)
 }
 
 /* How many faults the second that ends with this one has; its beginning is not in it, as in lib/analyze/bursts.h. */
-static bool count_peak(struct watched *w, __u64 time_ns)
+static bool count_peak(struct fleet_watch *w, __u64 time_ns)
 {
 	while (w->oldest < w->recent_count && time_ns - w->recent[w->oldest] >= NSEC_PER_SEC)
 		w->oldest++;
@@ -68,7 +68,7 @@ static bool count_peak(struct watched *w, __u64 time_ns)
 static void keep_bursts(struct lane *lane, __u32 model, __u64 now_ns)
 {
 	struct fleet_outcome *o = lane->outcome;
-	struct watched *w = &lane->watched[model];
+	struct fleet_watch *w = &lane->watched[model];
 	struct burst burst;
 
 	while (bursts_take_over(&w->bursts, now_ns, &burst)) {
@@ -80,17 +80,17 @@ static void keep_bursts(struct lane *lane, __u32 model, __u64 now_ns)
 			lane->failed = true;
 			return;
 		}
-		o->bursts[o->burst_count++] =
-			(struct fleet_burst){lane->machine->number, lane->population, (__u8)model,
-					     burst.from_ns,	    burst.to_ns,      burst.faults,
-					     burst.peak};
+		o->bursts[o->burst_count++] = (struct fleet_burst){
+			lane->machine->number, lane->population, (__u8)model, burst.from_ns,
+			burst.to_ns,	       burst.faults,	 burst.peak};
 	}
 }
 
-static void on_fault(void *argument, const struct what_if_access *access, __u64 gap_ns, bool avoided)
+static void on_fault(void *argument, const struct what_if_access *access, __u64 gap_ns,
+		     bool avoided)
 {
 	struct lane *lane = argument;
-	struct watched *w = &lane->watched[access->domain];
+	struct fleet_watch *w = &lane->watched[access->domain];
 	struct burst *burst;
 
 	(void)gap_ns;
@@ -105,7 +105,7 @@ static void on_fault(void *argument, const struct what_if_access *access, __u64 
 
 static void on_act(void *argument, __u32 domain, const struct protect_action *action)
 {
-	struct watched *w = &((struct lane *)argument)->watched[domain];
+	struct fleet_watch *w = &((struct lane *)argument)->watched[domain];
 
 	w->pinned += action->pin ? 1 : -1ull;
 	if (w->pinned > w->day_pinned_max)
@@ -137,7 +137,7 @@ static void put_moment(struct lane *lane, __u32 model, const struct what_if_samp
 
 static void count_samples(struct lane *lane, __u32 model, struct fleet_device *device)
 {
-	struct watched *w = &lane->watched[model];
+	struct fleet_watch *w = &lane->watched[model];
 	const struct what_if_sample *sample;
 
 	for (; (sample = what_if_sample(lane->what_if, model, w->samples)); w->samples++) {
@@ -154,7 +154,7 @@ static void count_samples(struct lane *lane, __u32 model, struct fleet_device *d
 static bool end_of_day(struct lane *lane, __u32 model, __u8 day, __u64 day_ns)
 {
 	struct fleet_outcome *o = lane->outcome;
-	struct watched *w = &lane->watched[model];
+	struct fleet_watch *w = &lane->watched[model];
 	struct what_if_counts now, *before = &w->before;
 	struct fleet_device *device;
 
@@ -315,20 +315,21 @@ static int lanes_run(struct lane *lanes, size_t count, struct page_uses *pages)
 }
 
 /* What each policy avoided follows from what there was without any. */
-static void tell_unprotected(const struct fleet_outcome *none, struct fleet_outcome *const *outcomes,
-			     size_t count)
+static void tell_unprotected(const struct fleet_outcome *none,
+			     struct fleet_outcome *const *outcomes, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		for (size_t j = 0; j < outcomes[i]->device_count; j++)
 			outcomes[i]->devices[j].unprotected = none->devices[j].faults;
 }
 
-static int pages_open(struct page_uses *pages, __u64 count)
+static int page_uses_open(struct page_uses *pages, __u64 count)
 {
 	pages->count = count;
 	pages->uses = calloc(count, sizeof(pages->uses[0]));
 	pages->faults = calloc(count, sizeof(pages->faults[0]));
-	return pages->uses && pages->faults ? 0 : failed(-ENOMEM, "no memory for %llu pages", count);
+	return pages->uses && pages->faults ? 0
+					    : failed(-ENOMEM, "no memory for %llu pages", count);
 }
 
 /* Under `interval` every policy tells what would have been; else a world without any has to. */
@@ -336,7 +337,8 @@ static struct lane *unprotected_lane(struct lane *lanes, const struct fleet_conf
 				     size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (configs[i]->protector.keys.policy == NONE || configs[i]->rule.rule == WHAT_IF_INTERVAL)
+		if (configs[i]->protector.keys.policy == NONE ||
+		    configs[i]->rule.rule == WHAT_IF_INTERVAL)
 			return &lanes[i];
 	return NULL;
 }
@@ -350,11 +352,11 @@ int fleet_simulate(const struct fleet_config *const *configs, size_t count, __u3
 	struct page_uses pages = {0};
 	struct fleet_outcome none = {0};
 	size_t opened = 0;
-	int err = pages_open(&pages, machine.memory_pages);
+	int err = page_uses_open(&pages, machine.memory_pages);
 
 	for (size_t i = 0; !err && i < count; i++)
-		err = lane_open(&lanes[opened++], configs[i], configs[i]->protector.keys.policy, &machine,
-				outcomes[i]);
+		err = lane_open(&lanes[opened++], configs[i], configs[i]->protector.keys.policy,
+				&machine, outcomes[i]);
 	if (!err && !unprotected) {
 		unprotected = &lanes[opened];
 		err = lane_open(&lanes[opened++], configs[0], NONE, &machine, &none);

@@ -10,11 +10,11 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define CELLS	     (SWEEP_COLUMNS + 32)
 
-const char *const fleet_tables[] = {"results", "fleet_cdf", "fleet_devices", "fleet_bursts",
-				    "fleet_curve", NULL};
+const char *const fleet_tables[] = {"results",	    "fleet_cdf",   "fleet_devices",
+				    "fleet_bursts", "fleet_curve", NULL};
 
-static int write_results(struct writer *writer, const struct sweep *sweep,
-			 const struct fleet_point *points)
+static int fleet_write_results(struct writer *writer, const struct sweep *sweep,
+			       const struct fleet_point *points)
 {
 	struct sweep_results results;
 	int err = sweep_results_begin(&results, writer, "Results (model)", sweep, &fleet_columns);
@@ -68,26 +68,26 @@ struct device_row {
 	const struct fleet_device *of;
 };
 
-#define DEVICES(COLUMN)                                                             \
-	COLUMN(machine, none, COUNT, 7, SHOWN, row->of->machine)                    \
-	COLUMN(population, none, TEXT, 12, SHOWN,                                   \
-	       row->config->populations[row->of->population].name)                  \
+#define DEVICES(COLUMN)                                                              \
+	COLUMN(machine, none, COUNT, 7, SHOWN, row->of->machine)                     \
+	COLUMN(population, none, TEXT, 12, SHOWN,                                    \
+	       row->config->populations[row->of->population].name)                   \
 	COLUMN(device, none, TEXT, 6, SHOWN, population_model_names[row->of->model]) \
-	COLUMN(day, none, COUNT, 3, SHOWN, row->of->day)                            \
-	COLUMN(memory, pages, COUNT, 12, WIDE, row->of->memory_pages)               \
-	COLUMN(accesses, none, COUNT, 10, WIDE, row->of->accesses)                  \
-	COLUMN(footprint, pages, COUNT, 15, SHOWN, row->of->footprint)              \
-	COLUMN(first_accesses, none, COUNT, 14, WIDE, row->of->first_accesses)      \
-	COLUMN(faults, none, COUNT, 8, SHOWN, row->of->faults)                      \
-	COLUMN(unprotected, none, COUNT, 11, SHOWN, row->of->unprotected)           \
-	COLUMN(bursts, none, COUNT, 6, SHOWN, row->of->bursts)                      \
-	COLUMN(peak, per_s, COUNT, 10, SHOWN, row->of->peak)                        \
-	COLUMN(pinned_mean, pages, REAL, 17, SHOWN, row->of->pinned_mean)           \
+	COLUMN(day, none, COUNT, 3, SHOWN, row->of->day)                             \
+	COLUMN(memory, pages, COUNT, 12, WIDE, row->of->memory_pages)                \
+	COLUMN(accesses, none, COUNT, 10, WIDE, row->of->accesses)                   \
+	COLUMN(footprint, pages, COUNT, 15, SHOWN, row->of->footprint)               \
+	COLUMN(first_accesses, none, COUNT, 14, WIDE, row->of->first_accesses)       \
+	COLUMN(faults, none, COUNT, 8, SHOWN, row->of->faults)                       \
+	COLUMN(unprotected, none, COUNT, 11, SHOWN, row->of->unprotected)            \
+	COLUMN(bursts, none, COUNT, 6, SHOWN, row->of->bursts)                       \
+	COLUMN(peak, per_s, COUNT, 10, SHOWN, row->of->peak)                         \
+	COLUMN(pinned_mean, pages, REAL, 17, SHOWN, row->of->pinned_mean)            \
 	COLUMN(pinned_max, pages, COUNT, 16, WIDE, row->of->pinned_max)
 TABLE(fleet_devices, "Devices and days (model)", DEVICES, struct device_row, void)
 
-static int write_devices(struct writer *writer, const struct sweep *sweep,
-			 const struct fleet_point *points)
+static int fleet_write_devices(struct writer *writer, const struct sweep *sweep,
+			       const struct fleet_point *points)
 {
 	struct own_table table;
 	int err = own_table_begin(&table, writer, sweep, &fleet_devices_table);
@@ -97,9 +97,9 @@ static int write_devices(struct writer *writer, const struct sweep *sweep,
 			const struct fleet_outcome *o = &points[point].outcomes[m];
 
 			for (size_t i = 0; !err && i < o->device_count; i++)
-				err = own_table_put(&table, point,
-						    &(struct device_row){points[point].config,
-									 &o->devices[i]});
+				err = own_table_put(
+					&table, point,
+					&(struct device_row){points[point].config, &o->devices[i]});
 		}
 	return err ? err : writer_end(writer);
 }
@@ -127,9 +127,9 @@ static int write_quantiles(const struct own_table *table, size_t point, __u32 mo
 				    &(struct cdf_row){model, 10 * percent,
 						      fleet_quantile(faults, count, 10 * percent)});
 	for (unsigned int i = 0; !err && i < 2; i++)
-		err = own_table_put(table, point,
-				    &(struct cdf_row){model, 999 + i,
-						      fleet_quantile(faults, count, 999 + i)});
+		err = own_table_put(
+			table, point,
+			&(struct cdf_row){model, 999 + i, fleet_quantile(faults, count, 999 + i)});
 	return err;
 }
 
@@ -179,9 +179,9 @@ static int write_bursts(struct writer *writer, const struct sweep *sweep,
 			const struct fleet_outcome *o = &points[point].outcomes[m];
 
 			for (size_t i = 0; !err && i < o->burst_count; i++)
-				err = own_table_put(&table, point,
-						    &(struct burst_row){points[point].config,
-									&o->bursts[i]});
+				err = own_table_put(
+					&table, point,
+					&(struct burst_row){points[point].config, &o->bursts[i]});
 		}
 	return err ? err : writer_end(writer);
 }
@@ -211,7 +211,8 @@ static int write_curve(struct writer *writer, const struct sweep *sweep,
 		for (size_t i = 0; !err && i < FLEET_DEVICES * points[point].curve.count; i++)
 			err = own_table_put(
 				&table, point,
-				&(struct moment_row){i / FLEET_DEVICES * points[point].config->moment_ns,
+				&(struct moment_row){i / FLEET_DEVICES *
+							     points[point].config->moment_ns,
 						     (__u32)(i % FLEET_DEVICES),
 						     &points[point].curve.moments[i]});
 	return err ? err : writer_end(writer);
@@ -220,12 +221,12 @@ static int write_curve(struct writer *writer, const struct sweep *sweep,
 int fleet_write(struct writer *writer, const struct sweep *sweep, const struct fleet_point *points,
 		bool whole)
 {
-	int err = write_results(writer, sweep, points);
+	int err = fleet_write_results(writer, sweep, points);
 
 	if (!err && whole)
 		err = write_cdf(writer, sweep, points);
 	if (!err && whole)
-		err = write_devices(writer, sweep, points);
+		err = fleet_write_devices(writer, sweep, points);
 	if (!err && whole)
 		err = write_bursts(writer, sweep, points);
 	if (!err && whole)

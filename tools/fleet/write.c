@@ -15,12 +15,13 @@
 #include "lib/base/printable.h"
 #include "lib/trace/trace.h"
 
-#define START_NS     (1000ull * NSEC_PER_SEC)		     /* of the monotonic clock; 0 is no time */
-#define EPOCH_NS     (1700000000ull * NSEC_PER_SEC)	     /* a date like any other, always the same */
-#define HUGE_BYTES   (1ull << 21)
-#define HUGE_PAGES   (HUGE_BYTES / PAGE_BYTES)
-#define HOSTS_MOST   1000
-#define SECONDS_MOST 20000000 /* of all machines: a recording has something for nearly each of them */
+#define START_NS   (1000ull * NSEC_PER_SEC)	  /* of the monotonic clock; 0 is no time */
+#define EPOCH_NS   (1700000000ull * NSEC_PER_SEC) /* a date like any other, always the same */
+#define HUGE_BYTES (1ull << 21)
+#define HUGE_PAGES (HUGE_BYTES / PAGE_BYTES)
+#define HOSTS_MOST 1000
+#define SECONDS_MOST \
+	20000000 /* of all machines: a recording has something for nearly each of them */
 #define DEVICE(machine, model) (1 + FLEET_DEVICES * (machine) + (model))
 
 /* The machines of one host, whose accesses come in the order of times. */
@@ -36,7 +37,7 @@ struct host {
 	struct stream stream;
 };
 
-static int compare_pages(const void *left, const void *right)
+static int host_compare_pages(const void *left, const void *right)
 {
 	const struct aggregate_page *a = left, *b = right;
 
@@ -50,9 +51,9 @@ static void unite_pages(struct host *host)
 {
 	size_t kept = 0;
 
-	qsort(host->pages, host->page_count, sizeof(host->pages[0]), compare_pages);
+	qsort(host->pages, host->page_count, sizeof(host->pages[0]), host_compare_pages);
 	for (size_t i = 0; i < host->page_count; i++) {
-		if (kept && !compare_pages(&host->pages[kept - 1], &host->pages[i]))
+		if (kept && !host_compare_pages(&host->pages[kept - 1], &host->pages[i]))
 			host->pages[kept - 1].writes += host->pages[i].writes;
 		else
 			host->pages[kept++] = host->pages[i];
@@ -75,7 +76,7 @@ static int tell_window(struct host *host, __u64 window)
 	return err;
 }
 
-static int add_page(struct host *host, __u32 machine, const struct what_if_access *access)
+static int host_add_page(struct host *host, __u32 machine, const struct what_if_access *access)
 {
 	if (!array_grow(&host->pages, &host->page_room, host->page_count + 1,
 			sizeof(host->pages[0]), ARRAY_PLAIN))
@@ -120,7 +121,7 @@ static int tell_accesses(struct host *host)
 			err = tell_window(host, window);
 		window = now;
 		if (!err)
-			err = add_page(host, machine, &host->next[machine]);
+			err = host_add_page(host, machine, &host->next[machine]);
 		advance(host, machine);
 	}
 	for (__u32 m = 0; !err && m < host->count; m++)
@@ -141,7 +142,8 @@ static int tell_device(struct host *host, __u32 machine, __u32 model)
 	};
 
 	snprintf(info.vm, sizeof(info.vm), "vm%u", of->number);
-	snprintf(info.name, sizeof(info.name), "vm%u/%s", of->number, population_model_names[model]);
+	snprintf(info.name, sizeof(info.name), "vm%u/%s", of->number,
+		 population_model_names[model]);
 	snprintf(info.model, sizeof(info.model), "%s", population_model_names[model]);
 	return host->stream.ops->device(host->stream.self, &info);
 }
@@ -225,10 +227,11 @@ static int check_size(const struct fleet_config *config, __u32 hosts)
 
 	if (hosts <= HOSTS_MOST && seconds <= SECONDS_MOST)
 		return 0;
-	return failed(-EINVAL,
-		      "--write: %u machines on %u hosts for %g hours: accepted: up to %d hosts and %d "
-		      "machine hours in all",
-		      config->machine_count, hosts, config->hours, HOSTS_MOST, SECONDS_MOST / 3600);
+	return failed(
+		-EINVAL,
+		"--write: %u machines on %u hosts for %g hours: accepted: up to %d hosts and %d "
+		"machine hours in all",
+		config->machine_count, hosts, config->hours, HOSTS_MOST, SECONDS_MOST / 3600);
 }
 
 int fleet_record(const struct fleet_config *config, const char *directory)

@@ -8,14 +8,27 @@
 
 #include "lib/base/fail.h"
 
-/* Calls for each device and day of a model, in the order of machines and of days. */
-#define FOR_DEVICES(point, of_model, device)                                                  \
-	for (__u32 machine_ = 0; machine_ < (point)->machine_count; machine_++)               \
-		for (const struct fleet_device *device = (point)->outcomes[machine_].devices; \
-		     device < (point)->outcomes[machine_].devices +                           \
-				      (point)->outcomes[machine_].device_count;               \
-		     device++)                                                                \
-			if (device->model == (of_model))
+/* A place among the devices and days of a model, in the order of machines and of days; all 0 is before the first. */
+struct device_place {
+	const struct fleet_device *device;
+	__u32 machine;
+	size_t row;
+};
+
+/* Goes on to the next; false behind the last. */
+static bool next_device(const struct fleet_point *point, __u32 model, struct device_place *at)
+{
+	for (; at->machine < point->machine_count; at->machine++, at->row = 0) {
+		const struct fleet_outcome *o = &point->outcomes[at->machine];
+
+		while (at->row < o->device_count) {
+			at->device = &o->devices[at->row++];
+			if (at->device->model == model)
+				return true;
+		}
+	}
+	return false;
+}
 
 static int compare_counts(const void *left, const void *right)
 {
@@ -33,22 +46,24 @@ static int compare_reals(const void *left, const void *right)
 
 static size_t count_devices(const struct fleet_point *point, __u32 model)
 {
+	struct device_place at = {0};
 	size_t count = 0;
 
-	FOR_DEVICES(point, model, device)
-	count++;
+	while (next_device(point, model, &at))
+		count++;
 	return count;
 }
 
 __u64 *fleet_faults(const struct fleet_point *point, __u32 model, size_t *count)
 {
 	__u64 *faults = malloc((count_devices(point, model) + 1) * sizeof(faults[0]));
+	struct device_place at = {0};
 
 	*count = 0;
 	if (!faults)
 		return NULL;
-	FOR_DEVICES(point, model, device)
-	faults[(*count)++] = device->faults;
+	while (next_device(point, model, &at))
+		faults[(*count)++] = at.device->faults;
 	qsort(faults, *count, sizeof(faults[0]), compare_counts);
 	return faults;
 }
@@ -84,14 +99,14 @@ static int fleet_judge_faults(struct fleet_point *point, __u32 model, double *v)
 
 static int judge_footprints(struct fleet_point *point, __u32 model, double *v)
 {
+	struct device_place at = {0};
 	size_t count = 0;
 	double *shares = malloc((count_devices(point, model) + 1) * sizeof(shares[0])), sum = 0;
 
 	if (!shares)
 		return failed(-ENOMEM, "no memory for %u machines", point->machine_count);
-	FOR_DEVICES(point, model, device)
-	{
-		shares[count] = (double)device->footprint / (double)device->memory_pages;
+	while (next_device(point, model, &at)) {
+		shares[count] = (double)at.device->footprint / (double)at.device->memory_pages;
 		sum += shares[count++];
 	}
 	qsort(shares, count, sizeof(shares[0]), compare_reals);
@@ -114,10 +129,11 @@ struct device_sums {
 
 static struct device_sums sum_devices(const struct fleet_point *point, __u32 model)
 {
+	struct device_place at = {0};
 	struct device_sums s = {0};
 
-	FOR_DEVICES(point, model, device)
-	{
+	while (next_device(point, model, &at)) {
+		const struct fleet_device *device = at.device;
 		double memory = (double)device->memory_pages;
 
 		s.count++;
@@ -146,7 +162,7 @@ static struct device_sums sum_devices(const struct fleet_point *point, __u32 mod
 static int judge_model(struct fleet_point *point, __u32 model)
 {
 	const struct device_sums s = sum_devices(point, model);
-	double *v = point->values + model * FLEET_MODEL_COLUMNS;
+	double *v = &point->values[(size_t)model * FLEET_MODEL_COLUMNS];
 	int err = fleet_judge_faults(point, model, v);
 
 	v[FLEET_COUNT] = s.count;

@@ -457,6 +457,75 @@ static void what_is_out_of_range_is_refused(void **state)
 	assert_null(what_if);
 }
 
+/* Of 1000 pages of memory 70 are wanted, though only 100 were touched. */
+static void a_share_may_be_one_of_all_memory(void **state)
+{
+	struct what_if_config config = reclaiming("none", 0.07);
+	struct what_if *what_if;
+
+	(void)state;
+	config.share_of_memory = true;
+	what_if = make(&config, 1);
+	for (__u64 page = 0; page < 100; page++)
+		touch(what_if, page, 0, page);
+	for (__u64 page = 0; page < 100; page++)
+		touch(what_if, SECOND + page, 0, page);
+	assert_int_equal(counts_of(what_if, 0).faults, 70);
+	what_if_destroy(what_if);
+}
+
+static void what_is_young_is_not_taken(void **state)
+{
+	struct what_if_config config = reclaiming("none", 1);
+	struct what_if *what_if;
+
+	(void)state;
+	config.young_ns = 10 * SECOND;
+	what_if = make(&config, 1);
+	touch(what_if, 0, 0, 1);
+	touch(what_if, 1, 0, 2);
+	/* The look at 10 s finds both of them used within 10 s, the first exactly; that at 11 s none. */
+	touch(what_if, 10 * SECOND, 0, 1);
+	assert_int_equal(counts_of(what_if, 0).faults, 0);
+	touch(what_if, 11 * SECOND, 0, 2);
+	assert_int_equal(counts_of(what_if, 0).faults, 1);
+	/* A page used now and then stays for ever. */
+	for (__u64 time = 20; time < 100; time += 9)
+		touch(what_if, time * SECOND, 0, 1);
+	assert_int_equal(counts_of(what_if, 0).faults, 1);
+	/* However long nothing happens, in the end it is taken. */
+	touch(what_if, 100000 * SECOND, 0, 1);
+	assert_int_equal(counts_of(what_if, 0).faults, 2);
+	what_if_destroy(what_if);
+}
+
+/* From -1 to 1 in 50 s: until the 25th nothing is taken, at 37.5 s half of all. */
+static void a_share_below_0_is_none(void **state)
+{
+	struct what_if_config config = reclaiming("none", 0);
+	struct what_if *what_if;
+
+	(void)state;
+	config.share_low = -1;
+	config.share_high = 1;
+	config.share_period_ns = 100 * SECOND;
+	what_if = make(&config, 1);
+	for (__u64 page = 0; page < 100; page++)
+		touch(what_if, 0, 0, page);
+	for (__u64 page = 0; page < 100; page++)
+		touch(what_if, 25 * SECOND, 0, page);
+	assert_int_equal(counts_of(what_if, 0).faults, 0);
+	for (__u64 page = 0; page < 100; page++)
+		touch(what_if, 37 * SECOND + SECOND / 2, 0, page);
+	assert_in_range(counts_of(what_if, 0).faults, 46, 50);
+	config.share_low = -1001;
+	assert_int_equal(what_if_create(&what_if, &config), -EINVAL);
+	assert_non_null(strstr(failure_text(), "share_low=-1001"));
+	config.share_low = -1000;
+	config.share_high = -999;
+	assert_int_equal(what_if_create(&what_if, &config), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -475,6 +544,9 @@ int main(void)
 		cmocka_unit_test(pages_ahead_of_a_run_are_pinned_before_their_first_access),
 		cmocka_unit_test(the_share_goes_up_and_down),
 		cmocka_unit_test(a_falling_share_takes_nothing_more),
+		cmocka_unit_test(a_share_may_be_one_of_all_memory),
+		cmocka_unit_test(what_is_young_is_not_taken),
+		cmocka_unit_test(a_share_below_0_is_none),
 		cmocka_unit_test(a_pause_of_years_costs_a_cycle),
 		cmocka_unit_test(what_is_out_of_range_is_refused),
 	};

@@ -9,7 +9,7 @@ name,value,unit,peer,peer_value,ratio. Nothing here passes or fails; docs/perfor
 the rows.
 
     bench/bench.py [PART ...]       parts: storm programs lookup trace block round-trip nic sim
-                                    protect start-stop
+                                    protect fleet start-stop
 """
 import csv
 import json
@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 
+from fleet_bench import bench_fleet
 from measure import FAULTLINE, ROOT, ROUNDS, Samples, add, fresh, note, rows, run
 from sim_bench import bench_sim
 from start_stop_bench import bench_start_stop
@@ -227,6 +228,7 @@ PARTS = {
     "nic": bench_nic,
     "sim": bench_sim,
     "protect": lambda scratch: bench_program("protect_bench", scratch),
+    "fleet": bench_fleet,
     "start-stop": bench_start_stop,
 }
 

@@ -10,8 +10,8 @@
  *	reclaim		a memory manager has taken the page. It looks once a second, and of the pages that any domain has touched takes what
  *			nobody has used for longest and nobody pins, until a share of them is out, which moves linearly between share_low
  *			and share_high and back, once in share_period_ns. A fault brings the page back, a pin likewise (which is counted
- *			apart, `brought`). What was used within the last young_ns is never taken. A
- *			share_low below 0 is none for as long as it is
+ *			apart, `brought`). What was used within the last young_ns is never taken; a share_low below 0 is none for as
+ *			long as it is
  * The first access to a page by its domain is counted apart and is no fault. Under `interval` each domain is judged by
  * its own pins. Memory: as protect.h, and at most 48 bytes a page, with `reclaim` twice that. Details: docs/protect.md.
  */

@@ -173,6 +173,29 @@ static void runs_of_a_block_device_return_as_bursts(void **state)
 	assert_in_range(most, 12, 45);
 }
 
+/* Each page is read once, and then twice on average, each time 300 to 400 s later. */
+static void a_run_returns_as_often_as_asked_for(void **state)
+{
+	const struct population_device device = device_of(POPULATION_BLOCK, 1);
+	struct population_keys keys;
+	struct counted c;
+
+	population_default(&keys);
+	keys.block_growth = 0.04;
+	keys.block_once = 1;
+	keys.block_hot = 0;
+	keys.block_returning = 1;
+	keys.block_returns = 2;
+	keys.block_return_least_ns = 301 * SECOND;
+	keys.block_return_most_ns = 400 * SECOND;
+	c = watch(&keys, &device, 10 * HOUR);
+	assert_true(fabs((double)c.uses / (double)c.pages - 2.95) < 0.2);
+	assert_int_equal(c.late, c.accesses - c.pages);
+	keys.block_return_least_ns = 290 * SECOND;
+	keys.block_return_most_ns = 300 * SECOND;
+	assert_int_equal(watch(&keys, &device, 10 * HOUR).late, 0);
+}
+
 static void a_nic_is_bounded(void **state)
 {
 	for (__u32 i = 0; i < 101; i += 10) {
@@ -292,6 +315,7 @@ int main(void)
 		cmocka_unit_test(a_page_is_told_once_a_step),
 		cmocka_unit_test(a_block_device_grows_without_bound),
 		cmocka_unit_test(runs_of_a_block_device_return_as_bursts),
+		cmocka_unit_test(a_run_returns_as_often_as_asked_for),
 		cmocka_unit_test(a_nic_is_bounded),
 		cmocka_unit_test(few_nics_are_large),
 		cmocka_unit_test(traffic_that_comes_back_comes_as_a_burst),

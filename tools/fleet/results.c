@@ -9,14 +9,14 @@
 #include "lib/base/fail.h"
 
 /* A place among the devices and days of a model, in the order of machines and of days; all 0 is before the first. */
-struct device_place {
+struct device_row_place {
 	const struct fleet_device *device;
 	__u32 machine;
 	size_t row;
 };
 
 /* Goes on to the next; false behind the last. */
-static bool next_device(const struct fleet_point *point, __u32 model, struct device_place *at)
+static bool next_device(const struct fleet_point *point, __u32 model, struct device_row_place *at)
 {
 	for (; at->machine < point->machine_count; at->machine++, at->row = 0) {
 		const struct fleet_outcome *o = &point->outcomes[at->machine];
@@ -46,7 +46,7 @@ static int compare_reals(const void *left, const void *right)
 
 static size_t count_devices(const struct fleet_point *point, __u32 model)
 {
-	struct device_place at = {0};
+	struct device_row_place at = {0};
 	size_t count = 0;
 
 	while (next_device(point, model, &at))
@@ -57,7 +57,7 @@ static size_t count_devices(const struct fleet_point *point, __u32 model)
 __u64 *fleet_faults(const struct fleet_point *point, __u32 model, size_t *count)
 {
 	__u64 *faults = malloc((count_devices(point, model) + 1) * sizeof(faults[0]));
-	struct device_place at = {0};
+	struct device_row_place at = {0};
 
 	*count = 0;
 	if (!faults)
@@ -99,7 +99,7 @@ static int fleet_judge_faults(struct fleet_point *point, __u32 model, double *v)
 
 static int judge_footprints(struct fleet_point *point, __u32 model, double *v)
 {
-	struct device_place at = {0};
+	struct device_row_place at = {0};
 	size_t count = 0;
 	double *shares = malloc((count_devices(point, model) + 1) * sizeof(shares[0])), sum = 0;
 
@@ -129,7 +129,7 @@ struct device_sums {
 
 static struct device_sums sum_devices(const struct fleet_point *point, __u32 model)
 {
-	struct device_place at = {0};
+	struct device_row_place at = {0};
 	struct device_sums s = {0};
 
 	while (next_device(point, model, &at)) {

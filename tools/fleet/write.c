@@ -20,8 +20,8 @@
 #define HUGE_BYTES (1ull << 21)
 #define HUGE_PAGES (HUGE_BYTES / PAGE_BYTES)
 #define HOSTS_MOST 1000
-#define SECONDS_MOST \
-	20000000 /* of all machines: a recording has something for nearly each of them */
+/* Of all machines: a recording has something for nearly each of them. */
+#define SECONDS_MOST	       20000000
 #define DEVICE(machine, model) (1 + FLEET_DEVICES * (machine) + (model))
 
 /* The machines of one host, whose accesses come in the order of times. */

@@ -268,7 +268,6 @@ static int read_recorded_hosts(struct sim_command *command, const char *path, __
 	struct trace_hosts hosts;
 	int err = import_hosts(path, command->format, &hosts);
 
-	err = err ? err : hosts_check_recording(&command->hosts, path, &hosts);
 	for (size_t i = 0; !err && i < (hosts.count ?: 1); i++) {
 		if (hosts.count && !hosts_want(&command->hosts, hosts.all[i].name))
 			continue;
@@ -285,6 +284,24 @@ static int read_recorded_hosts(struct sim_command *command, const char *path, __
 			note_missing(command, path, &missing);
 	}
 	trace_hosts_free(&hosts);
+	return err;
+}
+
+/* A host that is in no recording is a wrong option, and no wrong recording. */
+static int check_hosts(const struct sim_command *command)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && command->hosts.count && i < command->recordings.count; i++) {
+		const char *path = command->recordings.at[i];
+		struct trace_hosts hosts;
+
+		err = failed_input(import_hosts(path, command->format, &hosts));
+		if (err)
+			return err;
+		err = hosts_check_recording(&command->hosts, path, &hosts);
+		trace_hosts_free(&hosts);
+	}
 	return err;
 }
 
@@ -322,6 +339,8 @@ int sim_command_read(struct sim_command *command)
 
 	if (!err)
 		err = sim_command_configure(command);
+	if (!err)
+		err = check_hosts(command);
 	if (!err)
 		err = read_recordings(command);
 	list_inputs(command);

@@ -52,8 +52,8 @@ static void make_row(struct random *random, struct bench_row *row)
 	row->total = row->resolve + row->respond + 3000;
 }
 
-static int write_all(enum output_format format, const char *name, const char *directory,
-		     size_t count)
+static int write_rows_as(enum output_format format, const char *name, const char *directory,
+			 size_t count)
 {
 	const struct writer_config config = {
 		.format = format, .path = directory, .overwrite = true};
@@ -93,6 +93,6 @@ int main(int argc, char **argv)
 		fprintf(stderr, "Usage: parquet_bench ROWS DIRECTORY\n");
 		return EXIT_USAGE;
 	}
-	return write_all(OUTPUT_PARQUET, "parquet", argv[2], count)
-		       ?: write_all(OUTPUT_CSV, "csv", argv[2], count);
+	return write_rows_as(OUTPUT_PARQUET, "parquet", argv[2], count)
+		       ?: write_rows_as(OUTPUT_CSV, "csv", argv[2], count);
 }

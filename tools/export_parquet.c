@@ -64,7 +64,8 @@ static void export_place(const struct export_part *part, char place[PLACE_TEXT])
 
 	if (part->host->hostname[0])
 		escape_value(part->host->hostname, host);
-	if (started)
+	/* What has no timestamp there (lib/output/parquet.c) has no day, either. */
+	if (started && started <= INT64_MAX)
 		units_format_time(started, time);
 	snprintf(place, PLACE_TEXT, "host=%s/date=%.*s/%016llx", host, (int)strcspn(time, "T"),
 		 time, recording_id(part));

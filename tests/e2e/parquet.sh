@@ -69,6 +69,16 @@ equal "a host's name leads nowhere" "$(cd fleet/facts && echo * | tr ' ' '\n' | 
 equal "the day is that of the recording's begin" "$(cd fleet/facts && echo host=mon*/* host=tue*/* host=__*/*)" \
 	"host=mon%2Fday/date=2026-11-22 host=tuesday/date=2026-11-23 host=__HIVE_DEFAULT_PARTITION__/date=1970-01-01"
 
+"$FAULTLINE" export far.flt --parquet far.files 2>far.err
+equal "a day that no timestamp has" "$(cd far.files/faults/host=far && echo *) $(read_parquet far.files/faults/*/*/*.parquet | grep '^start')" \
+	"date=1970-01-01 start (time): None, None, None"
+
+# Memory.
+"$FAULTLINE" export pages.flt clean.flt --max-memory 16M --parquet pages.files 2>pages.err
+equal "behind a recording for which memory was too little, none is taken for whole" \
+	"$? $(cd pages.files/facts && echo *) $(grep -c 'clean.flt: not exported: memory ran out before' pages.err)" "1 host=pages 1"
+check "it says so itself" grep -q '^complete: no: memory ran out' <(read_parquet pages.files/footprint/*/*/*.parquet)
+
 # What is in the way.
 cp clean.flt copy.flt
 before=$(find clean.files -type f -printf '%p %i %T@\n' | sort | sha256sum)

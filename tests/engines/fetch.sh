@@ -21,8 +21,8 @@ path() {
 	exec {lock}>"$cache/lock"
 	flock "$lock"
 	if [ ! -d "$place" ]; then
-		# What a killed one has left, and versions before this one.
-		find "$cache" -mindepth 1 -maxdepth 1 -type d -exec rm -rf {} +
+		# What a killed one has left, and versions that were pinned a month ago.
+		find "$cache" -mindepth 1 -maxdepth 1 -type d \( -name 'new.*' -o -mtime +30 \) -exec rm -rf {} +
 		work=$(mktemp -d "$cache/new.XXXXXX")
 		cp "$here/package.json" "$here/package-lock.json" "$work"
 		# `npm ci` of some versions wants libraries of other systems in the lock, which not every registry has.

@@ -6,7 +6,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "hostile"))
 
-from forge import REAL_NS, SECOND, START_NS, Recording  # noqa: E402
+from forge import REAL_NS, SECOND, START_NS, Claim, Recording  # noqa: E402
 
 HOSTILE = b"no/../\xff\"\n%41 \xc3\xa9=x"  # tests/e2e/parquet.sh knows what becomes of it
 
@@ -53,6 +53,19 @@ def timeless():
     return Recording(preamble=False).host(hostname="").device().faults(count=5).end()
 
 
+def pages():
+    """More pages than 16 MB of memory can count."""
+    r = recording("pages").device(memory=1 << 40)
+    for i in range(7):
+        r.aggregate(pages=Claim(1 << 20, page=(i << 20, 1), device=1, reads=1))
+    return r.end()
+
+
+def far():
+    """Its clock is wrong by six centuries."""
+    return Recording(preamble=False).host(hostname="far").clock(real=(1 << 64) - (1 << 40)).device().faults(count=3).end()
+
+
 def big():
     r = recording("big").device(name="vm0/disk")
     return r.faults(count=40009).end()
@@ -67,7 +80,7 @@ def cut():
 
 
 def main():
-    for make in (hostile, clean, monday, tuesday, timeless, big, damaged, cut):
+    for make in (hostile, clean, monday, tuesday, timeless, pages, far, big, damaged, cut):
         with open(os.path.join(sys.argv[1], make.__name__ + ".flt"), "wb") as file:
             file.write(bytes(make()))
 

@@ -16,7 +16,8 @@ static const struct verb verbs[] = {
 	{"sim", "translation for many tenants, simulated: DevTLB, IOTLB, PTB, prefetching",
 	 verb_sim},
 	{"accesses", "which pages a trace needs, how soon again, who shares them", verb_accesses},
-	{"fleet", "which faults policies would save populations of machines, simulated", verb_fleet},
+	{"fleet", "which faults policies would save populations of machines, simulated",
+	 verb_fleet},
 	{"doctor", "what this host can show and what not, path by path, and why", verb_doctor},
 };
 

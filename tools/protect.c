@@ -117,7 +117,7 @@ static void study_clock(const struct study *study, struct writer *writer)
 		writer_clock(writer, &clock->anchors[i]);
 }
 
-static int write_facts(const struct study *study, struct writer *writer)
+static int study_facts(const struct study *study, struct writer *writer)
 {
 	if (study->output.to.format != OUTPUT_JSON)
 		return 0;
@@ -169,7 +169,7 @@ static int study_execute(struct study *study)
 	study_clock(study, writer);
 	err = study_simulate(study);
 	if (!err)
-		err = write_facts(study, writer);
+		err = study_facts(study, writer);
 	if (!err)
 		err = study_write(study, writer);
 	if (!err)

@@ -57,7 +57,7 @@ bool record_order_add(struct record_order *order, const struct access_record *re
 }
 
 /* Moves the last to where the heap wants it, from the top. */
-static void take_first(struct record_order *order)
+static void take_earliest(struct record_order *order)
 {
 	struct waiting moved = order->heap[--order->size];
 	__u32 at = 0;
@@ -85,7 +85,7 @@ bool record_order_take(struct record_order *order, bool all, struct access_recor
 	if (!order->size || (!all && order->newest - first->record.time_ns < RECORD_SETTLE_NS))
 		return false;
 	*record = first->record;
-	take_first(order);
+	take_earliest(order);
 	return true;
 }
 

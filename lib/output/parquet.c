@@ -37,7 +37,7 @@ struct parquet {
 	COLUMN(value, none, TEXT, 0, SHOWN, row->value)
 TABLE(facts, "What was exported", FACTS, struct parquet_fact, void)
 
-static int no_memory(const struct writer *writer)
+static int no_memory_for_columns(const struct writer *writer)
 {
 	return failed(-ENOMEM, "no memory to write %s as Parquet",
 		      writer->table ? writer->table->name : writer->directory);
@@ -51,7 +51,7 @@ static int parquet_open(struct writer *writer)
 		if (parquet)
 			parquet_scratch_free(&parquet->scratch);
 		free(parquet);
-		return no_memory(writer);
+		return no_memory_for_columns(writer);
 	}
 	parquet->folder = -1;
 	parquet->directory = files_open_directory(writer->directory, true);
@@ -79,7 +79,7 @@ static int parquet_fact(struct writer *writer, const char *name, const char *val
 	}
 	free(fact.name);
 	free(fact.value);
-	return no_memory(writer);
+	return no_memory_for_columns(writer);
 }
 
 /* Below the directory of all tables. */
@@ -190,7 +190,7 @@ static int make_columns(struct writer *writer)
 
 	if (!array_grow(&footer->columns, &parquet->column_room, count, sizeof(*footer->columns),
 			ARRAY_ZEROED))
-		return no_memory(writer);
+		return no_memory_for_columns(writer);
 	footer->column_count = count;
 	for (size_t i = 0; i < count; i++) {
 		const struct column *column = &writer->table->columns[i];
@@ -254,7 +254,7 @@ static int parquet_row(struct writer *writer, const void *row)
 	footer->rows++;
 	if (!err && (footer->columns[0].rows >= PARQUET_GROUP_ROWS || bytes >= PARQUET_GROUP_BYTES))
 		err = parquet_file_group(footer, &parquet->scratch, writer->file);
-	return err ? no_memory(writer) : 0;
+	return err ? no_memory_for_columns(writer) : 0;
 }
 
 static int parquet_end(struct writer *writer)
@@ -263,7 +263,7 @@ static int parquet_end(struct writer *writer)
 
 	if (parquet_file_group(&parquet->footer, &parquet->scratch, writer->file) ||
 	    parquet_file_end(&parquet->footer, parquet->facts, parquet->fact_count, writer->file))
-		return no_memory(writer);
+		return no_memory_for_columns(writer);
 	return end_file(writer, true);
 }
 

@@ -30,7 +30,7 @@ static __u64 adp_policy_active(const struct protect *protect)
 
 const struct policy protect_policy_adp = {
 	.told = {"adp", "What has been idle is pinned before it is taken, until it is used again "
-			"(VPRI's Active Data Page protection)."},
+			"(VPRI's adaptive DMA protector)."},
 	.own_bytes = sizeof(struct adp),
 	.begin = adp_policy_begin,
 	.start = adp_policy_start,

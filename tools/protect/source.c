@@ -34,7 +34,7 @@ struct window_page {
 	__u32 device, pasid;
 };
 
-struct reading {
+struct study_reading {
 	struct study_recording *recording;
 	const struct study_wish *wish;
 	struct period period;
@@ -49,7 +49,7 @@ struct reading {
 	size_t page_count, page_room;
 };
 
-static int no_memory(const struct reading *r)
+static int no_memory(const struct study_reading *r)
 {
 	return failed(-ENOMEM, "%s: no memory for its accesses", r->recording->path);
 }
@@ -90,7 +90,7 @@ static struct study_tenant *tenant_of(struct study_recording *recording, __u32 d
 }
 
 /* NULL without memory, or for what is not wanted or no device. */
-static struct device_place *reading_place(struct reading *r, __u32 device)
+static struct device_place *reading_place(struct study_reading *r, __u32 device)
 {
 	struct session *session = r->recording->session;
 	struct device_place *place;
@@ -110,7 +110,8 @@ static struct device_place *reading_place(struct reading *r, __u32 device)
 	return place->tenant ? place : NULL;
 }
 
-static int unit_make(struct reading *r, struct study_tenant *tenant, __u32 device, __u32 pasid)
+static int unit_make(struct study_reading *r, struct study_tenant *tenant, __u32 device,
+		     __u32 pasid)
 {
 	const struct device_info *info = session_device(r->recording->session, device);
 	struct study_unit *unit;
@@ -127,7 +128,7 @@ static int unit_make(struct reading *r, struct study_tenant *tenant, __u32 devic
 }
 
 /* Index of a unit of the tenant, or -ENOMEM. */
-static int unit_of(struct reading *r, struct study_tenant *tenant, __u32 device, __u32 pasid)
+static int unit_of(struct study_reading *r, struct study_tenant *tenant, __u32 device, __u32 pasid)
 {
 	struct page_entry *entry = page_table_make(&r->units, device, pasid, 0);
 
@@ -141,7 +142,7 @@ static int unit_of(struct reading *r, struct study_tenant *tenant, __u32 device,
 	return (int)entry->accesses - 1;
 }
 
-static int add_access(struct reading *r, __u32 device, __u32 pasid, __u64 time_ns, __u64 page,
+static int add_access(struct study_reading *r, __u32 device, __u32 pasid, __u64 time_ns, __u64 page,
 		      __u64 count)
 {
 	struct device_place *place = reading_place(r, device);
@@ -163,7 +164,7 @@ static int add_access(struct reading *r, __u32 device, __u32 pasid, __u64 time_n
 }
 
 /* What came so far is of a worse source. */
-static void take_source(struct reading *r, enum study_source source)
+static void take_source(struct study_reading *r, enum study_source source)
 {
 	struct study_recording *recording = r->recording;
 
@@ -174,7 +175,7 @@ static void take_source(struct reading *r, enum study_source source)
 }
 
 /* The best one first. I/Os one by one only if they were asked for: else they are those that were slow. */
-static int source_rank(const struct reading *r, enum study_source source)
+static int source_rank(const struct study_reading *r, enum study_source source)
 {
 	switch (source) {
 	case SOURCE_SINGLE:
@@ -188,7 +189,7 @@ static int source_rank(const struct reading *r, enum study_source source)
 	}
 }
 
-static bool is_taken(struct reading *r, enum study_source source)
+static bool is_taken(struct study_reading *r, enum study_source source)
 {
 	const enum study_source wanted = r->wish->source, had = r->recording->source;
 
@@ -201,7 +202,7 @@ static bool is_taken(struct reading *r, enum study_source source)
 	return source_rank(r, source) && source == r->recording->source;
 }
 
-static int add_ranges(struct reading *r, const struct event *event)
+static int add_ranges(struct study_reading *r, const struct event *event)
 {
 	const __u64 length = event->length < LENGTH_MAX ? event->length : LENGTH_MAX;
 	const __u64 first = event->address >> r->wish->shift;
@@ -215,7 +216,7 @@ static int add_ranges(struct reading *r, const struct event *event)
 
 static int source_on_events(void *self, const struct event *events, size_t count)
 {
-	struct reading *r = self;
+	struct study_reading *r = self;
 	int error = 0;
 
 	for (size_t i = 0; !error && i < count; i++) {
@@ -244,7 +245,7 @@ static int page_order(const void *one, const void *other)
 }
 
 /* A second is over. */
-static int add_window(struct reading *r)
+static int add_window(struct study_reading *r)
 {
 	const __u64 time_ns = r->window * AGGREGATE_WINDOW_NS;
 	int error = 0;
@@ -265,7 +266,7 @@ static int add_window(struct reading *r)
 	return error;
 }
 
-static int add_counted_pages(struct reading *r, const struct aggregate_frame *frame)
+static int add_counted_pages(struct study_reading *r, const struct aggregate_frame *frame)
 {
 	if (!array_grow(&r->pages, &r->page_room, r->page_count + frame->page_count,
 			sizeof(*r->pages), ARRAY_LIMITED))
@@ -284,7 +285,7 @@ static int add_counted_pages(struct reading *r, const struct aggregate_frame *fr
 
 static int source_on_aggregate(void *self, const struct aggregate_frame *frame)
 {
-	struct reading *r = self;
+	struct study_reading *r = self;
 	int error = 0;
 
 	for (size_t i = 0; i < frame->row_count; i++)
@@ -301,7 +302,7 @@ static int source_on_aggregate(void *self, const struct aggregate_frame *frame)
 
 static int source_on_host(void *self, const struct host_info *host)
 {
-	struct reading *r = self;
+	struct study_reading *r = self;
 
 	r->all_ios = host->kinds[0] && kinds_name(host->kinds, EVENT_IO_COMPLETE);
 	return 0;
@@ -309,13 +310,13 @@ static int source_on_host(void *self, const struct host_info *host)
 
 static int source_on_end(void *self, __u64 end_ns)
 {
-	struct reading *r = self;
+	struct study_reading *r = self;
 
 	(void)end_ns;
 	return memory_ran_out() ? 0 : add_window(r);
 }
 
-static int study_finish(struct reading *r)
+static int study_finish(struct study_reading *r)
 {
 	struct study_recording *recording = r->recording;
 	const struct session *session = recording->session;
@@ -335,7 +336,7 @@ static int study_finish(struct reading *r)
 	return study_order(recording);
 }
 
-static int read_stream(struct reading *r, const struct trace_summary *summary)
+static int read_stream(struct study_reading *r, const struct trace_summary *summary)
 {
 	static const struct stream_ops ops = {
 		.host = source_on_host,
@@ -393,7 +394,7 @@ static int open_host(const struct study_wish *wish, struct period *period,
 
 int study_read(struct study_recording *recording, const struct study_wish *wish)
 {
-	struct reading r = {.recording = recording, .wish = wish};
+	struct study_reading r = {.recording = recording, .wish = wish};
 	struct trace_summary summary;
 	int err = open_host(wish, &r.period, &summary);
 

@@ -48,6 +48,8 @@ def sums(folder):
             faults = sorted(int(row["faults"]) for row in of)
             without = sum(int(row["unprotected"]) for row in of)
             pinned = [float(row["pinned_mean_pages"]) / int(row["memory_pages"]) for row in of]
+            wrong.extend(f"more is pinned than the most: {row}" for row in of
+                         if float(row["pinned_mean_pages"]) > int(row["pinned_max_pages"]))
             for row, share in zip(of, pinned):
                 machine = machines[row["machine"], row["day"]]
                 machine[0] += share

@@ -104,6 +104,28 @@ static void a_resolution_that_policies_would_see_is_refused(void **state)
 	free(config);
 }
 
+static void accesses_of_two_devices_are_in_the_order_of_times(void **state)
+{
+	static const char *const sets[] = {"a.memory=1G", "fleet.hours=1"};
+	struct fleet_config *config = calloc(1, sizeof(*config));
+	struct fleet_accesses accesses;
+	struct fleet_machine machine;
+	struct what_if_access access;
+	__u64 before = 0, of[POPULATION_MODELS] = {0};
+
+	assert_int_equal(configure(config, sets, COUNT(sets)), 0);
+	machine = fleet_machine(config, 0);
+	assert_int_equal(fleet_accesses_open(&accesses, config, &machine), 0);
+	for (; fleet_accesses_next(&accesses, &access); before = access.time_ns) {
+		assert_true(access.time_ns >= before && access.time_ns < 3600 * SECOND);
+		of[access.domain]++;
+	}
+	assert_int_equal(fleet_accesses_close(&accesses), 0);
+	assert_true(before > 3590 * SECOND && of[POPULATION_NIC] > 100 &&
+		    of[POPULATION_BLOCK] > 100);
+	free(config);
+}
+
 /* What a machine's policies see is the same; what one of them does changes nothing for the others. */
 static void policies_do_not_see_each_other(void **state)
 {
@@ -144,6 +166,7 @@ int main(void)
 		cmocka_unit_test(overcommit_is_the_mean_over_time),
 		cmocka_unit_test(machines_have_memories_by_turns),
 		cmocka_unit_test(a_resolution_that_policies_would_see_is_refused),
+		cmocka_unit_test(accesses_of_two_devices_are_in_the_order_of_times),
 		cmocka_unit_test(policies_do_not_see_each_other),
 	};
 

@@ -34,6 +34,13 @@ broken fleet-vms --set protector.inactive=1%
 broken fleet-vms --set storage.block_hot=0 --set network.nic_gap=20m
 broken fleet-blocks-over-time --set network.nic_gap=10s
 broken fleet-blocks-over-time --set protector.lru=1%
+broken fleet-tuned --set rule.idle=1h
+broken fleet-spatial --set protector.run=64
+# What a policy is worth that sees a part of its accesses only, judged by all of them.
+fleet fleet-block --write blocks >/dev/null 2>&1
+check "protect-log-loss: every expectation holds" "$FAULTLINE" protect blocks/*.flt "$root/tools/jobs/protect-log-loss.ini"
+"$FAULTLINE" protect blocks/*.flt "$root/tools/jobs/protect-log-loss.ini" --set protector.policy=none >broken.out 2>&1
+equal "protect-log-loss without a policy: an expectation fails" $? 6
 
 cat >days.ini <<'INI'
 [population web]

@@ -50,12 +50,13 @@ struct fleet_device {
 	__u8 population, model, day;
 	__u64 memory_pages;
 	__u64 accesses;
-	__u64 footprint; /* pages that it has used so far */
-	__u64 first_accesses;
-	__u64 faults, unprotected; /* with the policy; with `none` */
-	__u64 bursts, peak;	   /* the latter: most within one second */
+	__u64 footprint;		    /* pages that it has used so far */
+	__u64 first_accesses, first_pinned; /* the latter: to pages that were pinned already */
+	__u64 faults, unprotected;	    /* with the policy; with `none` */
+	__u64 bursts, peak;		    /* the latter: most within one second */
 	double pinned_mean;
 	__u64 pinned_max, pinned_end;
+	__u64 pins, useless;	/* the latter: let go though nobody had used them */
 	__u64 samples, shrinks; /* of these, those that found less pinned than the one before */
 	__u64 footprint_half;	/* in the middle of all time */
 	/* On the last day: pages and their faults without a policy, by how often they were used in all of the time. */

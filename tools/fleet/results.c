@@ -121,6 +121,7 @@ static int judge_footprints(struct fleet_point *point, __u32 model, double *v)
 
 /* What is summed over a model's devices and days. */
 struct device_sums {
+	double first_accesses, first_pinned, pins, useless;
 	double count, faults, unprotected, bursts, peak, pinned, pinned_most, pinned_end, shrinks,
 		samples;
 	double footprint, footprint_half, pages_few, pages_twice; /* on the last day */
@@ -137,6 +138,10 @@ static struct device_sums sum_devices(const struct fleet_point *point, __u32 mod
 		double memory = (double)device->memory_pages;
 
 		s.count++;
+		s.first_accesses += (double)device->first_accesses;
+		s.first_pinned += (double)device->first_pinned;
+		s.pins += (double)device->pins;
+		s.useless += (double)device->useless;
 		s.faults += (double)device->faults;
 		s.unprotected += (double)device->unprotected;
 		s.bursts += (double)device->bursts;
@@ -179,6 +184,10 @@ static int judge_model(struct fleet_point *point, __u32 model)
 		v[FLEET_AVOIDED] = 1 - s.faults / s.unprotected;
 	if (s.pinned > 0)
 		v[FLEET_RPR] = v[FLEET_AVOIDED] / v[FLEET_PINNED];
+	if (s.first_accesses > 0)
+		v[FLEET_FIRST_PINNED] = s.first_pinned / s.first_accesses;
+	if (s.pins > 0)
+		v[FLEET_USELESS] = s.useless / s.pins;
 	if (s.samples > 0)
 		v[FLEET_SHRINKS] = s.shrinks / s.samples;
 	if (s.footprint > 0) {

@@ -172,6 +172,7 @@ static bool end_of_day(struct lane *lane, __u32 model, __u8 day, __u64 day_ns)
 		.accesses = now.accesses - before->accesses,
 		.footprint = now.pages,
 		.first_accesses = now.first_accesses - before->first_accesses,
+		.first_pinned = now.first_pinned - before->first_pinned,
 		.faults = now.faults - before->faults,
 		.unprotected = now.faults + now.avoided - before->faults - before->avoided,
 		.bursts = w->day_bursts,
@@ -179,6 +180,8 @@ static bool end_of_day(struct lane *lane, __u32 model, __u8 day, __u64 day_ns)
 		.pinned_mean = (double)(now.pinned_time - before->pinned_time) / (double)day_ns,
 		.pinned_max = w->day_pinned_max,
 		.pinned_end = w->pinned,
+		.pins = now.policy.pins - before->policy.pins,
+		.useless = now.policy.useless - before->policy.useless,
 	};
 	count_samples(lane, model, device);
 	*before = now;

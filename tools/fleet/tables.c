@@ -83,7 +83,10 @@ struct device_row {
 	COLUMN(bursts, none, COUNT, 6, SHOWN, row->of->bursts)                       \
 	COLUMN(peak, per_s, COUNT, 10, SHOWN, row->of->peak)                         \
 	COLUMN(pinned_mean, pages, REAL, 17, SHOWN, row->of->pinned_mean)            \
-	COLUMN(pinned_max, pages, COUNT, 16, WIDE, row->of->pinned_max)
+	COLUMN(pinned_max, pages, COUNT, 16, WIDE, row->of->pinned_max)              \
+	COLUMN(first_pinned, none, COUNT, 12, WIDE, row->of->first_pinned)           \
+	COLUMN(pins, none, COUNT, 8, WIDE, row->of->pins)                            \
+	COLUMN(useless, none, COUNT, 8, WIDE, row->of->useless)
 TABLE(fleet_devices, "Devices and days (model)", DEVICES, struct device_row, void)
 
 static int fleet_write_devices(struct writer *writer, const struct sweep *sweep,

@@ -518,6 +518,7 @@ static void a_share_below_0_is_none(void **state)
 	for (__u64 page = 0; page < 100; page++)
 		touch(what_if, 37 * SECOND + SECOND / 2, 0, page);
 	assert_in_range(counts_of(what_if, 0).faults, 46, 50);
+	what_if_destroy(what_if);
 	config.share_low = -1001;
 	assert_int_equal(what_if_create(&what_if, &config), -EINVAL);
 	assert_non_null(strstr(failure_text(), "share_low=-1001"));

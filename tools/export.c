@@ -126,8 +126,9 @@ static int for_hosts(const char *path, const struct trace_hosts *hosts,
 	code = failed_input(hosts->count ? trace_summarize_hosts(path, summaries, count)
 					 : trace_summarize(path, summaries));
 	for (size_t i = 0; i < count && (code == EXIT_OK || code == EXIT_LOSS); i++) {
-		const struct export_part part = {path, &summaries[i], &summaries[i].host,
-						 hosts->count ? (__u32)i + 1 : 0};
+		const struct export_part part = {
+			path, &summaries[i], &summaries[i].host, hosts->count ? (__u32)i + 1 : 0,
+			hosts->count ? hosts->all[i].name : summaries[i].host.hostname};
 
 		code = step(format, job, &part);
 		worst = code ? code : worst;

@@ -11,7 +11,8 @@ struct export_part {
 	const char *path; /* of the recording */
 	const struct trace_summary *summary;
 	const struct host_info *host;
-	__u32 number; /* in a merged recording; 0: it is of this host alone */
+	__u32 number;	  /* in a merged recording; 0: it is of this host alone */
+	const char *name; /* of the host; in a merged recording no other has it */
 };
 
 struct export_job {

@@ -62,8 +62,8 @@ static void export_place(const struct export_part *part, char place[PLACE_TEXT])
 	__u64 started = wall_clock_at(&summary->clock, first);
 	char host[HOST_PLACE] = NO_HOST, time[UNITS_TEXT] = NO_DATE;
 
-	if (part->host->hostname[0])
-		escape_value(part->host->hostname, host);
+	if (part->name[0])
+		escape_value(part->name, host);
 	/* What has no timestamp there (lib/output/parquet.c) has no day, either. */
 	if (started && started <= INT64_MAX)
 		units_format_time(started, time);

@@ -273,7 +273,7 @@ static int write_facts(struct writer *writer)
 	struct parquet *parquet = writer->state;
 	int err;
 
-	writer->table = &facts_table;
+	writer->given = writer->table = &facts_table;
 	err = parquet_begin(writer);
 	for (size_t i = 0; !err && i < parquet->fact_count; i++)
 		err = parquet_row(writer, &parquet->facts[i]);

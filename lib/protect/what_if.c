@@ -290,6 +290,15 @@ void what_if_end(struct what_if *what_if, __u64 time_ns)
 		domain_account(what_if->domains[i], time_ns);
 }
 
+void what_if_rest(struct what_if *what_if, __u64 time_ns)
+{
+	if (!what_if->started || time_ns <= what_if->newest_ns || time_ns == NEVER)
+		return;
+	what_if->newest_ns = time_ns;
+	for (size_t i = 0; i < what_if->count; i++)
+		domain_account(what_if->domains[i], time_ns);
+}
+
 void what_if_counts(const struct what_if *what_if, __u32 number, struct what_if_counts *counts)
 {
 	const __u64 length_ns = what_if->newest_ns - what_if->start_ns;

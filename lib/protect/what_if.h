@@ -61,6 +61,8 @@ int what_if_add_domain(struct what_if *what_if, __u64 memory_pages);
 void what_if_access(struct what_if *what_if, const struct what_if_access *access);
 /* All domains are advanced to that time, which ends the means. */
 void what_if_end(struct what_if *what_if, __u64 time_ns);
+/* After that: the means go on until then, though no policy hears of that time and nothing happens. */
+void what_if_rest(struct what_if *what_if, __u64 time_ns);
 void what_if_destroy(struct what_if *what_if);
 
 struct what_if_counts {

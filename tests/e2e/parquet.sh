@@ -128,10 +128,11 @@ if engines=$("$root/tests/engines/fetch.sh" path 2>engines.err); then
 	done
 	cat >protect.csv <<-CSV
 		policy,domain,tenant,host,memory_pages,faults_none,faults,pinned_mean_pages,rpr,pinned_by
-		adp,vm0/disk,vm0,mon/day,2048,101,47,91.5,11.9,adp
+		adp,vm0/disk@0,vm0,mon/day,2048,101,47,91.5,11.9,adp
 		adp,vm1/disk,vm1,mon/day,1024,53,31,17.25,24.6,adp
 		lru,vm0/disk,vm0,tuesday,2048,97,89,204,0.8,lru
-		lru,vm0/nic0,vm0,tuesday,4096,211,3,409.5,9.8,lru
+		lru,vm0/nic0@17,vm0,tuesday,4096,211,3,409.5,9.8,lru
+		lru,vm2,vm2,tuesday,4096,13,11,409.5,1.5,lru
 		lru,total,,,4096,308,92,,,lru
 	CSV
 	change=$(awk -F , 'NR > 1 && $1 != "" { print $1 }' run.tables/faults.csv | sort | sed -n 101p)

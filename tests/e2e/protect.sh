@@ -121,8 +121,8 @@ sizes() {
 	"$FAULTLINE" protect "${ask[@]}" | cut -d , -f 3- >alone
 	"$FAULTLINE" protect "${ask[@]}" --sweep protector.page=64K,2M | awk -F , '$2 != "64K"' | cut -d , -f 4- >among
 	same "2 MiB pages do the same alone and beside smaller ones" "$(cat alone)" "$(sed '1s/seen_page/page/' among)"
-	equal "a page of a second is one access" "$(sed 1d alone | cut -d , -f 1,2,4 | sort | uniq -d | wc -l)" 0
-	between "half of single ones are lost" "$(awk -F , '$5 == 1 { n++; no += $6 == "no" } END { print int(100 * no / n) }' alone)" 45 55
+	equal "a page of a second is one access" "$(sed 1d alone | cut -d , -f 1,2,5 | sort | uniq -d | wc -l)" 0
+	between "half of single ones are lost" "$(awk -F , '$6 == 1 { n++; no += $7 == "no" } END { print int(100 * no / n) }' alone)" 45 55
 }
 
 # Recordings and devices do not know of each other.

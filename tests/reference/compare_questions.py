@@ -132,8 +132,9 @@ class Fleet:
         models = {(host, row["device"]): row["model"] for host, _, row in self.rows("devices")}
         groups = collections.defaultdict(list)
         for row in self.protect:
-            if (row["host"], row["domain"]) in models:
-                groups[row["pinned_by"], models[row["host"], row["domain"]]].append(row)
+            if row["domain"] != "total":
+                model = models.get((row["host"], re.sub("@[0-9]+$", "", row["domain"])), "")
+                groups[row["pinned_by"], model].append(row)
         answer = []
         for key, rows in sorted(groups.items()):
             none, faults, pinned, memory = (sum(float(row[name] or 0) for row in rows)

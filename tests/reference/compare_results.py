@@ -21,6 +21,7 @@ PAGE, LAST, MAJOR, WINDOW = 4096, 16, 32, 100_000_000
 AUTOMATIC = 16  # code of a resume: the IOMMU answered itself
 BEYOND = 20
 UNTOLD = {
+    "accesses": "the log has I/Os, not their ranges", "accesses_lost": "what found no buffer is not logged",
     "evict_missed": "an event that found nothing leaves no record",
     "evict_pinned": "a page that a device keeps leaves no record",
     "pinned": "a page that a device keeps leaves no record",
@@ -47,6 +48,8 @@ lost_innocent memory_limited_bytes in_cgroup present_bytes present_most_bytes re
 instances_refused hits hit_rate worst_hit_rate hits_per_s worst_share transition_ns operations operations_per_s rnr
 dropped resent wire_efficiency suppressed paused_ns commands command_mean_ns registered mapped cache_hits
 cache_misses copied_bytes moved_bytes goodput_per_cpu_bytes_per_s""".split()
+# What a protector gives: none, in a job without (with one: compare_pins.py).
+OF_PROTECTORS = "pinned_mean_percent pinned_max_percent pins unpins pin_refused".split()
 passed = failed = 0
 
 
@@ -255,6 +258,7 @@ def expected(truth, plan):
         columns[f"emq_{name}_ns"] = (percentile(posted, percent), 0.1, 50000, BETWEEN)
     columns["emq_max_ns"] = (posted[-1] if posted else None, 0.1, 10_000_000)
     columns.update((column, (None, 0, 0)) for column in OF_NICS)
+    columns.update((column, (0, 0, 0)) for column in OF_PROTECTORS)
     columns["round_trip_mean_ns"] = (sum(trips) / len(trips) if trips else None, 0.1, 50000)
     for name, part in zip(("host", "device"), zip(*truth.parts()) if trips else ((), ())):
         columns[f"{name}_mean_ns"] = (sum(part) / len(part) if part else None, 0.1, 50000)

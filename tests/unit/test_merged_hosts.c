@@ -71,7 +71,7 @@ static void check_calls(size_t count)
 {
 	const struct trace_read_config merged = {.path = fleet};
 	struct stream_log logs[HOSTS], own, alone;
-	struct stream sinks[HOSTS];
+	struct stream sinks[HOSTS] = {0};
 
 	for (size_t i = 0; i < count; i++)
 		sinks[i] = stream_log(&logs[i]);

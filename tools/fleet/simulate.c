@@ -151,6 +151,15 @@ static void count_samples(struct lane *lane, __u32 model, struct fleet_device *d
 	device->footprint_half = w->footprint_half;
 }
 
+/* The end of a day, which at last is the fleet's, lies between two samples. */
+static void put_end(struct lane *lane, __u32 model, const struct what_if_counts *now)
+{
+	struct fleet_curve *curve = &lane->outcome->curve;
+
+	curve->moments[FLEET_DEVICES * (curve->count - 1) + model] = (struct fleet_moment){
+		now->pages, now->policy.active, now->policy.pinned, now->faults};
+}
+
 static bool end_of_day(struct lane *lane, __u32 model, __u8 day, __u64 day_ns)
 {
 	struct fleet_outcome *o = lane->outcome;
@@ -184,6 +193,7 @@ static bool end_of_day(struct lane *lane, __u32 model, __u8 day, __u64 day_ns)
 		.useless = now.policy.useless - before->policy.useless,
 	};
 	count_samples(lane, model, device);
+	put_end(lane, model, &now);
 	*before = now;
 	w->day_bursts = w->day_peak = 0;
 	w->day_pinned_max = w->pinned;

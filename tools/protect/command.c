@@ -288,6 +288,7 @@ static int study_read_file(struct study *study, const struct trace_hosts *hosts,
 		struct study_recording *recording;
 
 		wish->host += wish->hosts != 0;
+		wish->host_name = wish->host ? hosts->all[wish->host - 1].name : NULL;
 		if (wish->host && !hosts_want(&study->hosts, hosts->all[wish->host - 1].name))
 			continue;
 		recording = calloc(1, sizeof(*recording));

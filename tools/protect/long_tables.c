@@ -19,12 +19,13 @@ struct access_row {
 	const struct what_if_access *access;
 };
 
-#define ACCESSES(COLUMN)                                          \
-	COLUMN(time, none, TIME, 15, SHOWN, row->access->time_ns) \
-	COLUMN(domain, none, TEXT, 16, SHOWN, row->domain->name)  \
-	COLUMN(tenant, none, TEXT, 12, WIDE, row->tenant->name)   \
-	COLUMN(page, none, COUNT, 12, SHOWN, row->access->page)   \
-	COLUMN(count, none, COUNT, 9, SHOWN, row->access->count)  \
+#define ACCESSES(COLUMN)                                                 \
+	COLUMN(time, none, TIME, 15, SHOWN, row->access->time_ns)        \
+	COLUMN(domain, none, TEXT, 16, SHOWN, row->domain->name)         \
+	COLUMN(host, none, TEXT, 12, WIDE, row->tenant->recording->name) \
+	COLUMN(tenant, none, TEXT, 12, WIDE, row->tenant->name)          \
+	COLUMN(page, none, COUNT, 12, SHOWN, row->access->page)          \
+	COLUMN(count, none, COUNT, 9, SHOWN, row->access->count)         \
 	COLUMN(told, none, TEXT, 4, SHOWN, row->access->lost ? "no" : "yes")
 TABLE(protect_accesses, "Accesses", ACCESSES, struct access_row, void)
 
@@ -63,6 +64,7 @@ struct action_row {
 #define ACTIONS(COLUMN)                                                          \
 	COLUMN(time, none, TIME, 15, SHOWN, row->action->time_ns)                \
 	COLUMN(domain, none, TEXT, 16, SHOWN, row->domain->name)                 \
+	COLUMN(host, none, TEXT, 12, WIDE, row->tenant->recording->name)         \
 	COLUMN(tenant, none, TEXT, 12, WIDE, row->tenant->name)                  \
 	COLUMN(page, none, COUNT, 12, SHOWN, row->action->page)                  \
 	COLUMN(action, none, TEXT, 6, SHOWN, row->action->pin ? "pin" : "unpin") \

@@ -205,8 +205,10 @@ static int run_accesses(struct tenant_run *run, bool none)
 			progress_add(PROGRESS);
 	}
 	progress_add(done % PROGRESS);
-	if (!err)
-		what_if_end(run->what_if, tenant->recording->end_ns);
+	if (!err) {
+		what_if_end(run->what_if, tenant->recording->newest_ns);
+		what_if_rest(run->what_if, tenant->recording->end_ns);
+	}
 	return err ?: run->error;
 }
 

@@ -331,8 +331,12 @@ static int study_finish(struct study_reading *r)
 		const struct study_tenant *tenant = recording->tenants[i];
 		__u64 newest = tenant->count ? tenant->accesses[tenant->count - 1].time_ns : 0;
 
-		recording->end_ns = newest > recording->end_ns ? newest : recording->end_ns;
+		recording->newest_ns =
+			newest > recording->newest_ns ? newest : recording->newest_ns;
 	}
+	recording->end_ns = session_last_ns(session);
+	if (period_is_after(&r->period, recording->end_ns))
+		recording->end_ns = r->period.until_ns;
 	return study_order(recording);
 }
 
@@ -395,6 +399,7 @@ static int open_host(const struct study_wish *wish, struct period *period,
 int study_read(struct study_recording *recording, const struct study_wish *wish)
 {
 	struct study_reading r = {.recording = recording, .wish = wish};
+	const struct host_info *host;
 	struct trace_summary summary;
 	int err = open_host(wish, &r.period, &summary);
 
@@ -408,6 +413,11 @@ int study_read(struct study_recording *recording, const struct study_wish *wish)
 		err = read_stream(&r, &summary);
 	if (!err)
 		err = study_finish(&r);
+	host = recording->session ? session_host(recording->session) : NULL;
+	snprintf(recording->name, sizeof(recording->name), "%s",
+		 wish->host ? wish->host_name
+		 : host	    ? host->hostname
+			    : "");
 	memory_free(r.pages);
 	slots_free(&r.devices);
 	page_table_free(&r.units);
@@ -417,10 +427,8 @@ int study_read(struct study_recording *recording, const struct study_wish *wish)
 
 const char *study_recording_name(const struct study_recording *recording, char text[STUDY_NAME])
 {
-	const struct host_info *host = session_host(recording->session);
-
 	snprintf(text, STUDY_NAME, "%s%s%s", printable_of(recording->path).text,
-		 recording->host ? ": " : "", recording->host && host ? host->hostname : "");
+		 recording->host ? ": " : "", recording->host ? recording->name : "");
 	return text;
 }
 

@@ -110,11 +110,13 @@ struct study_tenant {
 
 struct study_recording {
 	const char *path;
-	__u32 host; /* of a merged one, from 1; 0: it is none */
+	__u32 host;	      /* of a merged one, from 1; 0: it is none */
+	char name[HOST_TEXT]; /* of its host; in a merged one no other has it */
 	struct session *session;
 	enum study_source source; /* that was taken */
 	__u32 shift;		  /* of pages in accesses */
-	__u64 end_ns; /* of its newest access: to policies no more time passes, as they live on accesses */
+	__u64 newest_ns; /* of its accesses: to policies no more time passes, as they live on these */
+	__u64 end_ns;
 	struct study_tenant **tenants;
 	size_t tenant_count, tenant_room;
 	unsigned int floor; /* FLOOR_ bits */
@@ -126,8 +128,9 @@ struct study_recording {
 /* The accesses of one host. */
 struct study_wish {
 	const char *path;
-	__u32 host, hosts;  /* of a merged recording which one of how many, from 1; 0: it is none */
-	const char *device; /* pattern; NULL: all */
+	__u32 host, hosts; /* of a merged recording which one of how many, from 1; 0: it is none */
+	const char *host_name; /* of that one */
+	const char *device;    /* pattern; NULL: all */
 	struct window_options window;
 	enum study_source source;
 	__u32 shift;
@@ -139,7 +142,7 @@ int study_read(struct study_recording *recording, const struct study_wish *wish)
 int study_order(struct study_recording *recording);
 void study_recording_free(struct study_recording *recording);
 /* What sentences call it: its file, and its host where the file has several. */
-#define STUDY_NAME (sizeof(struct printable) + HOST_TEXT)
+#define STUDY_NAME (sizeof(struct printable) + HOST_TEXT + 2)
 const char *study_recording_name(const struct study_recording *recording, char text[STUDY_NAME]);
 
 #define STUDY_CLASSES 6

@@ -42,10 +42,7 @@ struct protect_row {
 
 static const char *host_of(const struct study_outcome *outcome)
 {
-	const struct host_info *host =
-		outcome ? session_host(outcome->tenant->recording->session) : NULL;
-
-	return host ? host->hostname : NULL;
+	return outcome ? outcome->tenant->recording->name : NULL;
 }
 
 static const char *tenant_name(const struct study_outcome *outcome)

@@ -211,7 +211,7 @@ void protect_unpin(struct protect *protect, __u64 time_ns, __u32 index, enum pro
 __u64 protect_share(const struct protect *protect, double share)
 {
 	/* As a double, the largest numbers are 2^64, which is none. */
-	const double pages = share * (double)protect->memory_pages;
+	const double pages = protect_rounding(share * (double)protect->memory_pages);
 	const __u64 whole = pages < 0x1p63 ? (__u64)pages : 1ull << 63;
 
 	return whole ?: 1;

@@ -93,7 +93,7 @@ struct protect_state {
 	__u64 pinned; /* pages pinned now */
 	__u64 pinned_max;
 	__u64 pins, unpins;
-	__u64 useless; /* pages let go that nobody had used since they were pinned */
+	__u64 useless; /* pages let go of which no use was told since they were pinned */
 	__u64 untracked; /* accesses lost for want of memory: then all that follows is less than it could be */
 };
 void protect_state(const struct protect *protect, struct protect_state *state);

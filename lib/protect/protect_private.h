@@ -38,6 +38,12 @@ struct policy {
 void protect_pin(struct protect *protect, __u64 time_ns, __u32 index, enum protect_reason reason);
 void protect_unpin(struct protect *protect, __u64 time_ns, __u32 index, enum protect_reason reason);
 
+/* Before it is rounded down: 29% of 100 pages are 29, though 0.29 is a little less as a double. */
+static inline double protect_rounding(double pages)
+{
+	return pages * (1 + 1e-12);
+}
+
 /* Whole pages of a share, at least one. */
 __u64 protect_share(const struct protect *protect, double share);
 

@@ -74,7 +74,7 @@ void reclaimer_look(struct what_if *what_if, __u64 time_ns)
 	reclaimer->quiet++;
 	what_if_advance_all(what_if, time_ns);
 	share = reclaim_share(config, time_ns - what_if->start_ns);
-	if (share > 0 && reclaim_take(reclaimer, (__u64)(share * pages),
+	if (share > 0 && reclaim_take(reclaimer, (__u64)protect_rounding(share * pages),
 				      !config->young_ns		   ? NEVER
 				      : time_ns > config->young_ns ? time_ns - config->young_ns
 								   : 0))

@@ -221,7 +221,7 @@ def reclaimed(accesses, actions, lru):
         if what == 1:
             share = low_to_high(now - start, 0.1, 0.5, 1000 * SECOND)
             idle = sorted((when, page) for page, when in used.items() if page not in out and not pinned.get(page))
-            out.update(page for _, page in idle[:max(0, int(share * len(used)) - len(out))])
+            out.update(page for _, page in idle[:max(0, int(share * len(used) * (1 + 1e-12)) - len(out))])
         elif what == 2:
             if page in out and (row["domain"], page) in known:
                 found[row["domain"]] = found.get(row["domain"], 0) + 1

@@ -78,7 +78,7 @@ void slow_protect_free(struct slow_protect *slow)
 
 static size_t share(const struct slow_protect *slow, double part)
 {
-	size_t pages = (size_t)(part * (double)slow->memory_pages);
+	size_t pages = (size_t)(part * (double)slow->memory_pages * (1 + 1e-12));
 
 	return pages < 1 ? 1 : pages;
 }

@@ -187,8 +187,9 @@ static const struct job_column columns[STUDY_COLUMNS] = {
 			      "most of its memory that a domain had pinned"},
 	[STUDY_PINS] = {"pins", NULL, NULL, COLUMN_COUNT, 8, true, NULL},
 	[STUDY_UNPINS] = {"unpins", NULL, NULL, COLUMN_COUNT, 8, true, NULL},
-	[STUDY_USELESS] = {"useless", NULL, NULL, COLUMN_COUNT, 8, true,
-			   "unpins of pages of which the policy was told no use since they were pinned"},
+	[STUDY_USELESS] =
+		{"useless", NULL, NULL, COLUMN_COUNT, 8, true,
+		 "unpins of pages of which the policy was told no use since they were pinned"},
 	[STUDY_BROUGHT] = {"brought", NULL, NULL, COLUMN_COUNT, 8, true,
 			   "rule reclaim: pages that a pin brought back"},
 	[STUDY_RPR] = {"rpr", NULL, NULL, COLUMN_REAL, 6, false,

@@ -9,7 +9,7 @@ name,value,unit,peer,peer_value,ratio. Nothing here passes or fails; docs/perfor
 the rows.
 
     bench/bench.py [PART ...]       parts: storm programs lookup trace block round-trip nic sim
-                                    protect fleet start-stop parquet
+                                    protect fleet faults start-stop parquet
 """
 import csv
 import json
@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 
+from faults_bench import bench_faults
 from fleet_bench import bench_fleet
 from measure import FAULTLINE, ROOT, ROUNDS, Samples, add, fresh, note, rows, run
 from parquet_bench import bench_parquet
@@ -231,6 +232,7 @@ PARTS = {
     "sim": bench_sim,
     "protect": lambda scratch: bench_program("protect_bench", scratch),
     "fleet": bench_fleet,
+    "faults": bench_faults,
     "start-stop": bench_start_stop,
     "parquet": bench_parquet,
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/memory.h"
 #include "lib/base/printable.h"
 #include "tools/verbs.h"
@@ -24,7 +25,20 @@ static const struct export_format *const formats[] = {
 #include "tools/export_formats.def"
 };
 
+/* Which part of what host's time: that is one recording, whatever its files are called. */
+struct export_part_id {
+	const char *path;
+	char host[NAME_TEXT], boot_id[NAME_TEXT];
+	__u64 start_ns, first_ns, last_ns, events;
+};
+
+struct export_seen {
+	struct export_part_id *all;
+	size_t count, room;
+};
+
 struct export_verb {
+	struct export_seen seen;
 	const char *recordings[RECORDINGS_MAX];
 	size_t count;
 	const char *targets[FORMATS];
@@ -153,10 +167,39 @@ static int for_each_host(const char *path, const struct export_format *format,
 	return code;
 }
 
+static int check_twice(struct export_seen *seen, const struct export_part *part)
+{
+	const struct trace_summary *summary = part->summary;
+	struct export_part_id id = {.path = part->path,
+				    .start_ns = part->host->start_ns,
+				    .first_ns = summary->first_ns,
+				    .last_ns = summary->last_ns,
+				    .events = summary->events};
+
+	snprintf(id.host, sizeof(id.host), "%s", part->host->hostname);
+	snprintf(id.boot_id, sizeof(id.boot_id), "%s", part->host->boot_id);
+	for (size_t i = 0; i < seen->count; i++) {
+		const struct export_part_id *other = &seen->all[i];
+
+		if (other->start_ns == id.start_ns && other->first_ns == id.first_ns &&
+		    other->last_ns == id.last_ns && other->events == id.events &&
+		    !strcmp(other->host, id.host) && !strcmp(other->boot_id, id.boot_id))
+			return failed(-EINVAL,
+				      "%s: it is the same recording as in %s: accepted: each once",
+				      part->path, other->path);
+	}
+	if (!array_grow(&seen->all, &seen->room, seen->count + 1, sizeof(id), ARRAY_PLAIN))
+		return failed(-ENOMEM, "no memory for %zu recordings", seen->count);
+	seen->all[seen->count++] = id;
+	return 0;
+}
+
 static int step_check(const struct export_format *format, const struct export_job *job,
 		      const struct export_part *part)
 {
-	return format->check(job, part);
+	int err = check_twice(job->seen, part);
+
+	return err ? err : format->check(job, part);
 }
 
 /* The exit code as a step's result. */
@@ -198,16 +241,18 @@ int verb_export(int argc, char **argv)
 	memcpy(verb.inputs, verb.recordings, sizeof(verb.recordings));
 	verb.inputs[verb.count] = verb.objectives;
 	for (size_t f = 0; f < FORMATS && code != EXIT_FAIL; f++) {
-		const struct export_job job = {verb.targets[f], verb.inputs,
+		const struct export_job job = {&verb.seen, verb.targets[f], verb.inputs,
 					       verb.objectives ? &verb.slos : NULL, verb.force};
 
 		if (!job.target)
 			continue;
+		verb.seen.count = 0;
 		for (size_t i = 0; !err && i < verb.count; i++)
 			err = for_each_host(verb.recordings[i], formats[f], &job, step_check);
 		if (err)
 			return common_failed(err);
 		code = export_all(&verb, formats[f], &job);
 	}
+	free(verb.seen.all);
 	return code;
 }

@@ -15,7 +15,10 @@ struct export_part {
 	const char *name; /* of the host; in a merged recording no other has it */
 };
 
+struct export_seen;
+
 struct export_job {
+	struct export_seen *seen;   /* parts that were looked at: none is written twice */
 	const char *target;	    /* what the format's option was given */
 	const char *const *inputs;  /* what is read, so never replaced; NULL at the end */
 	const struct slo_set *slos; /* objectives to judge; NULL: none */

@@ -85,6 +85,9 @@ before=$(find clean.files -type f -printf '%p %i %T@\n' | sort | sha256sum)
 "$FAULTLINE" export copy.flt --parquet clean.files 2>copy.err
 equal "the same recording again is refused, whatever its file is called" $? 1
 equal "which leaves all as it was" "$(find clean.files -type f -printf '%p %i %T@\n' | sort | sha256sum)" "$before"
+"$FAULTLINE" export clean.flt copy.flt --parquet twice.files 2>copy.err
+equal "twice in one call is refused before anything is written" "$? $(ls twice.files 2>/dev/null | wc -l)" "2 0"
+check "with both names" grep -q 'copy.flt: it is the same recording as in clean.flt' copy.err
 check "with --force it replaces" "$FAULTLINE" export copy.flt -c slo.ini --parquet clean.files --force
 check "with the same" read_parquet clean.files clean.tables
 "$FAULTLINE" export clean.flt nosuch.flt --parquet none 2>none.err

@@ -17,17 +17,17 @@
 				       NULL,                                                                                \
 				       NULL,                                                                                \
 				       COLUMN_REAL,                                                                         \
-				       10,                                                                                  \
+				       sizeof(prefix "_mean") - 1,                                                          \
 				       false,                                                                               \
 				       "faults of a device and day"},                                                       \
 		[(at) + FLEET_P50] = {prefix "_p50", NULL, NULL, COLUMN_COUNT, 9, true, NULL},                              \
-		[(at) + FLEET_P99] = {prefix "_p99", NULL, NULL, COLUMN_COUNT, 9, false, NULL},                             \
+		[(at) + FLEET_P99] = {prefix "_p99", NULL, NULL, COLUMN_COUNT, 9, true, NULL},                              \
 		[(at) + FLEET_MOST] = {prefix "_max", NULL, NULL, COLUMN_COUNT, 9, true, NULL},                             \
 		[(at) + FLEET_AVOIDED] = {prefix "_avoided",                                                                \
 					  NULL,                                                                             \
 					  NULL,                                                                             \
 					  COLUMN_REAL,                                                                      \
-					  13,                                                                               \
+					  sizeof(prefix "_avoided") - 1,                                                    \
 					  false,                                                                            \
 					  "share of the faults that there are without a policy"},                           \
 		[(at) + FLEET_BURSTS] = {prefix "_bursts",                                                                  \
@@ -62,7 +62,7 @@
 			 NULL,                                                                                              \
 			 COLUMN_REAL,                                                                                       \
 			 12,                                                                                                \
-			 false,                                                                                             \
+			 true,                                                                                              \
 			 "share of a machine's memory, mean over time and devices"},                                        \
 		[(at) + FLEET_PINNED_MOST] = {prefix "_pinned_max",                                                         \
 					      NULL,                                                                         \
@@ -79,7 +79,7 @@
 				      NULL,                                                                                 \
 				      COLUMN_REAL,                                                                          \
 				      9,                                                                                    \
-				      false,                                                                                \
+				      true,                                                                                 \
 				      "percent of faults avoided over percent of memory pinned"},                           \
 		[(at) + FLEET_FIRST_PINNED] =                                                                               \
 			{prefix "_first_pinned",                                                                            \
@@ -146,9 +146,9 @@ static const struct job_column columns[FLEET_COLUMNS] = {
 	MODEL(0, "nic", "NICs"),
 	MODEL(FLEET_MODEL_COLUMNS, "block", "block devices"),
 	[FLEET_MACHINES] = {"machines", NULL, NULL, COLUMN_COUNT, 9, true, NULL},
-	[FLEET_BURSTING] = {"bursting", NULL, NULL, COLUMN_REAL, 10, false,
+	[FLEET_BURSTING] = {"bursting", NULL, NULL, COLUMN_REAL, 10, true,
 			    "share of machines and days with a burst"},
-	[FLEET_MACHINE_PINNED] = {"pinned", NULL, NULL, COLUMN_REAL, 10, false,
+	[FLEET_MACHINE_PINNED] = {"pinned", NULL, NULL, COLUMN_REAL, 10, true,
 				  "share of a machine's memory, by all of its devices, mean"},
 	[FLEET_ACCESSES] = {"accesses", NULL, NULL, COLUMN_COUNT, 12, true, "of all devices"},
 };

@@ -420,7 +420,10 @@ static void what_a_probe_would_have_told_is_unknown(void **state)
 			snprintf(begin, sizeof(begin), "Probe %s is off: ", row->name);
 			assert_int_equal(occurrences(said, begin), is_said);
 			assert_int_equal(occurrences(said, " is off: "), is_said);
-			assert_int_equal(occurrences(fact, row->name), is_said);
+			/* "NAME: what", where "pin" is also the beginning of what pins are. */
+			snprintf(begin, sizeof(begin), "%s: ", row->name);
+			assert_int_equal(!strncmp(fact, begin, strlen(begin)), is_said);
+			assert_int_equal(strstr(fact, "; ") != NULL, false);
 			assert_int_equal(unknown_probe(session, row->id), is_said);
 			assert_int_equal(unknown_numbers(session, 1), emulated ? missing : 0);
 			assert_int_equal(unknown_numbers(session, 2), emulated ? 0 : missing);

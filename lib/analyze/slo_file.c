@@ -82,6 +82,7 @@ static const struct option_row rows[] = {
 static const struct option_section sections[] = {
 	{"slo", "An objective.", .named = true, .any_name = true},
 	{"machine", .meaning = ""},
+	{"protector", .meaning = ""},
 	{"tenant", .meaning = "", .named = true},
 	{"device", .meaning = "", .named = true},
 	{"workload", .meaning = "", .named = true},

@@ -167,7 +167,7 @@ static int for_each_host(const char *path, const struct export_format *format,
 	return code;
 }
 
-static int check_twice(struct export_seen *seen, const struct export_part *part)
+static int check_once(struct export_seen *seen, const struct export_part *part)
 {
 	const struct trace_summary *summary = part->summary;
 	struct export_part_id id = {.path = part->path,
@@ -197,7 +197,7 @@ static int check_twice(struct export_seen *seen, const struct export_part *part)
 static int step_check(const struct export_format *format, const struct export_job *job,
 		      const struct export_part *part)
 {
-	int err = check_twice(job->seen, part);
+	int err = check_once(job->seen, part);
 
 	return err ? err : format->check(job, part);
 }

@@ -32,10 +32,8 @@ int campaign_point_load(struct campaign_point *point, const struct campaign *cam
 {
 	int err;
 
-	*point = (struct campaign_point){.text = job_text_copy(campaign->text)};
-	if (!point->text)
-		return failed(-ENOMEM, "no memory for the job");
-	err = sweep_apply(&campaign->sweep, index, point->text);
+	*point = (struct campaign_point){0};
+	err = sweep_point_text(&point->text, &campaign->sweep, index, campaign->text);
 	if (err == -EINVAL)
 		err = -EBADMSG;
 	if (!err)

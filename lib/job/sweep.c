@@ -238,6 +238,41 @@ int sweep_apply(const struct sweep *sweep, size_t point, struct job_text *text)
 	return err;
 }
 
+int sweep_point_text(struct job_text **own, const struct sweep *sweep, size_t point,
+		     const struct job_text *text)
+{
+	int err;
+
+	*own = job_text_copy(text);
+	if (!*own)
+		return failed(-ENOMEM, "no memory for the job");
+	err = sweep_apply(sweep, point, *own);
+	if (err) {
+		job_text_free(*own);
+		*own = NULL;
+	}
+	return err;
+}
+
+int sweep_option_read(struct sweep_option *option, const char *given, const struct job_text *text)
+{
+	const char *equals = strchr(given, '='), *dot = strchr(given, '.');
+	const struct job_section *section = job_text_section(text, "sweep", NULL);
+	bool taken = false;
+
+	if (!equals || !dot || dot > equals || dot == given || dot + 1 == equals || !equals[1])
+		return failed(-EINVAL, "--sweep %s: accepted: SECTION.KEY=V1,V2", given);
+	snprintf(option->target, sizeof(option->target), "%.*s", (int)(equals - given), given);
+	snprintf(option->name, sizeof(option->name), "%.*s", (int)(equals - dot - 1), dot + 1);
+	for (size_t i = 0; section && i < section->entry_count; i++)
+		taken |= !strcmp(section->entries[i].key, option->name);
+	if (taken)
+		snprintf(option->name, sizeof(option->name), "%.*s_%.*s", (int)(dot - given), given,
+			 (int)(equals - dot - 1), dot + 1);
+	option->values = equals + 1;
+	return 0;
+}
+
 const char *sweep_point_name(const struct sweep *sweep, size_t point, char *out, size_t size)
 {
 	size_t used = 0;

@@ -45,6 +45,18 @@ bool sweep_is_baseline(const struct sweep *sweep, size_t point);
 size_t sweep_index(const struct sweep *sweep, size_t point, size_t dimension);
 /* The dimension of that name, or -ENOENT. */
 int sweep_find(const struct sweep *sweep, const char *name);
+/* What an option --sweep SECTION.KEY=V1,V2 says. */
+struct sweep_option {
+	char name[128]; /* of its dimension: KEY, or SECTION_KEY if [sweep] has that name already */
+	char target[128];   /* SECTION.KEY */
+	const char *values; /* borrowed of the option */
+};
+/* -EINVAL with what is accepted. `text` is the job's. */
+int sweep_option_read(struct sweep_option *option, const char *given, const struct job_text *text);
+
+/* A copy of the job's text with the point's values, to be freed; none after an error. */
+int sweep_point_text(struct job_text **own, const struct sweep *sweep, size_t point,
+		     const struct job_text *text);
 /* Writes the point's values into a copy of the job's text. */
 int sweep_apply(const struct sweep *sweep, size_t point, struct job_text *text);
 /* "rate=10/s, size=4K", "baseline", or "" for a job without sweep. */

@@ -72,24 +72,19 @@ int fleet_command_parse(struct fleet_command *command, const char *about, int ar
 	return err;
 }
 
-/* "SECTION.KEY=V1,V2": a dimension named by its key, or by both if the key is taken. */
-static int fleet_add_sweep(struct fleet_command *command, const char *option)
+static int fleet_add_sweep(struct fleet_command *command, const char *given)
 {
-	const char *equals = strchr(option, '='), *dot = strchr(option, '.');
-	char target[128], value[JOB_LINE_MAX];
-	int err;
+	struct sweep_option option;
+	char entry[sizeof(option.name) + 8], value[JOB_LINE_MAX];
+	int err = sweep_option_read(&option, given, command->text);
 
-	if (!equals || !dot || dot > equals || dot == option || dot + 1 == equals || !equals[1])
-		return failed(-EINVAL, "--sweep %s: accepted: SECTION.KEY=V1,V2", option);
-	err = job_text_need(command->text, "sweep", "--sweep");
+	if (!err)
+		err = job_text_need(command->text, "sweep", "--sweep");
 	if (err)
 		return err;
-	snprintf(target, sizeof(target), "sweep.%.*s", (int)(equals - dot - 1), dot + 1);
-	if (job_text_entry(command->text, target))
-		snprintf(target, sizeof(target), "sweep.%.*s_%.*s", (int)(dot - option), option,
-			 (int)(equals - dot - 1), dot + 1);
-	snprintf(value, sizeof(value), "%.*s: %s", (int)(equals - option), option, equals + 1);
-	return job_text_set(command->text, target, value, "--sweep");
+	snprintf(entry, sizeof(entry), "sweep.%s", option.name);
+	snprintf(value, sizeof(value), "%s: %s", option.target, option.values);
+	return job_text_set(command->text, entry, value, "--sweep");
 }
 
 static int fleet_read_job(struct fleet_command *command)
@@ -122,14 +117,12 @@ static int fleet_read_job(struct fleet_command *command)
 static int fleet_configure_point(struct fleet_command *command, size_t point,
 				 struct idle_keys *idle)
 {
-	struct job_text *text = job_text_copy(command->text);
-	int err;
+	struct job_text *text;
+	int err = sweep_point_text(&text, &command->sweep, point, command->text);
 
-	if (!text)
-		return failed(-ENOMEM, "no memory for the job");
-	err = sweep_apply(&command->sweep, point, text);
-	if (!err)
-		err = fleet_configure(&command->configs[point], text, idle);
+	if (err)
+		return err;
+	err = fleet_configure(&command->configs[point], text, idle);
 	job_text_free(text);
 	return err;
 }

@@ -118,23 +118,17 @@ int sim_command_parse(struct sim_command *command, const char *about, int argc, 
 	return 0;
 }
 
-/* "SECTION.KEY=V1,V2": a dimension named by its key, or by both if the key is taken. */
-static int add_sweep(struct sim_command *command, const char *option)
+static int add_sweep(struct sim_command *command, const char *given)
 {
-	const char *equals = strchr(option, '='), *dot = strchr(option, '.');
-	const struct job_section *section;
-	char target[128], value[JOB_LINE_MAX];
+	struct sweep_option option;
+	char entry[sizeof(option.name) + 8], value[JOB_LINE_MAX];
+	int err = sweep_option_read(&option, given, command->text);
 
-	if (!equals || !dot || dot > equals || dot == option || dot + 1 == equals || !equals[1])
-		return failed(-EINVAL, "--sweep %s: accepted: SECTION.KEY=V1,V2", option);
-	snprintf(target, sizeof(target), "sweep.%.*s", (int)(equals - dot - 1), dot + 1);
-	section = job_text_section(command->text, "sweep", NULL);
-	for (size_t i = 0; i < section->entry_count; i++)
-		if (!strcmp(section->entries[i].key, target + strlen("sweep.")))
-			snprintf(target, sizeof(target), "sweep.%.*s_%.*s", (int)(dot - option),
-				 option, (int)(equals - dot - 1), dot + 1);
-	snprintf(value, sizeof(value), "%.*s: %s", (int)(equals - option), option, equals + 1);
-	return job_text_set(command->text, target, value, "--sweep");
+	if (err)
+		return err;
+	snprintf(entry, sizeof(entry), "sweep.%s", option.name);
+	snprintf(value, sizeof(value), "%s: %s", option.target, option.values);
+	return job_text_set(command->text, entry, value, "--sweep");
 }
 
 /* Which of its points would be meant nobody has said. */
@@ -195,14 +189,12 @@ static int read_job(struct sim_command *command)
 static int configure_point(struct sim_command *command, size_t point, struct idle_keys *idle)
 {
 	struct sim_config *config = &command->configs[point];
-	struct job_text *text = job_text_copy(command->text);
-	int err;
+	struct job_text *text;
+	int err = sweep_point_text(&text, &command->sweep, point, command->text);
 
-	if (!text)
-		return failed(-ENOMEM, "no memory for the job");
-	err = sweep_apply(&command->sweep, point, text);
-	if (!err)
-		err = sim_configure(config, text, command->recordings.count, idle);
+	if (err)
+		return err;
+	err = sim_configure(config, text, command->recordings.count, idle);
 	job_text_free(text);
 	if (!err && (err = model_check(&config->model)) == -EINVAL)
 		err = -EBADMSG;

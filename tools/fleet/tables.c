@@ -8,7 +8,6 @@
 #include "tools/fleet/results.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define CELLS	     (SWEEP_COLUMNS + 32)
 
 const char *const fleet_tables[] = {"results",	    "fleet_cdf",   "fleet_devices",
 				    "fleet_bursts", "fleet_curve", NULL};
@@ -22,45 +21,6 @@ static int fleet_write_results(struct writer *writer, const struct sweep *sweep,
 	for (size_t point = 0; !err && point < sweep->points; point++)
 		err = sweep_results_row(&results, writer, point, points[point].values);
 	return err ? err : writer_end(writer);
-}
-
-/* A table whose rows name their point first; it must live until writer_end(). */
-struct own_table {
-	struct column columns[CELLS];
-	char names[CELLS][SWEEP_OWN_NAME];
-	struct table table;
-	const struct table *own; /* without the point */
-	const struct sweep *sweep;
-	struct writer *writer;
-};
-
-static int own_table_begin(struct own_table *t, struct writer *writer, const struct sweep *sweep,
-			   const struct table *own)
-{
-	size_t count = sweep_columns(t->columns, sweep);
-
-	t->own = own;
-	t->sweep = sweep;
-	t->writer = writer;
-	t->table = (struct table){own->name, own->title, t->columns, count + own->column_count};
-	for (size_t i = 0; i < own->column_count; i++) {
-		t->columns[count + i] = own->columns[i];
-		t->columns[count + i].name =
-			sweep_own_name(own->columns[i].name, sweep, t->names[i]);
-		t->columns[count + i].get = NULL;
-	}
-	return writer_begin(writer, &t->table);
-}
-
-/* `row`: what the table's own columns take their values of. Their texts stay. */
-static int own_table_put(const struct own_table *t, size_t point, const void *row)
-{
-	union cell cells[CELLS];
-	size_t count = sweep_cells(cells, t->sweep, point);
-
-	for (size_t i = 0; i < t->own->column_count; i++)
-		cells[count + i] = t->own->columns[i].get(row, NULL, NULL);
-	return writer_row(t->writer, cells);
 }
 
 struct device_row {
@@ -92,16 +52,16 @@ TABLE(fleet_devices, "Devices and days (model)", DEVICES, struct device_row, voi
 static int fleet_write_devices(struct writer *writer, const struct sweep *sweep,
 			       const struct fleet_point *points)
 {
-	struct own_table table;
-	int err = own_table_begin(&table, writer, sweep, &fleet_devices_table);
+	struct point_table table;
+	int err = point_table_begin(&table, writer, sweep, &fleet_devices_table);
 
 	for (size_t point = 0; !err && point < sweep->points; point++)
 		for (__u32 m = 0; !err && m < points[point].machine_count; m++) {
 			const struct fleet_outcome *o = &points[point].outcomes[m];
 
 			for (size_t i = 0; !err && i < o->device_count; i++)
-				err = own_table_put(
-					&table, point,
+				err = point_table_put(
+					&table, writer, point,
 					&(struct device_row){points[point].config, &o->devices[i]});
 		}
 	return err ? err : writer_end(writer);
@@ -120,18 +80,19 @@ struct cdf_row {
 TABLE(fleet_cdf, "Faults of a device and day (model)", CDF, struct cdf_row, void)
 
 /* The quantiles of every percent, and one that only a large fleet has. */
-static int write_quantiles(const struct own_table *table, size_t point, __u32 model,
-			   const __u64 *faults, size_t count)
+static int write_quantiles(const struct point_table *table, struct writer *writer, size_t point,
+			   __u32 model, const __u64 *faults, size_t count)
 {
 	int err = 0;
 
 	for (unsigned int percent = 1; !err && percent < 100; percent++)
-		err = own_table_put(table, point,
-				    &(struct cdf_row){model, 10 * percent,
-						      fleet_quantile(faults, count, 10 * percent)});
+		err = point_table_put(
+			table, writer, point,
+			&(struct cdf_row){model, 10 * percent,
+					  fleet_quantile(faults, count, 10 * percent)});
 	for (unsigned int i = 0; !err && i < 2; i++)
-		err = own_table_put(
-			table, point,
+		err = point_table_put(
+			table, writer, point,
 			&(struct cdf_row){model, 999 + i, fleet_quantile(faults, count, 999 + i)});
 	return err;
 }
@@ -139,8 +100,8 @@ static int write_quantiles(const struct own_table *table, size_t point, __u32 mo
 static int write_cdf(struct writer *writer, const struct sweep *sweep,
 		     const struct fleet_point *points)
 {
-	struct own_table table;
-	int err = own_table_begin(&table, writer, sweep, &fleet_cdf_table);
+	struct point_table table;
+	int err = point_table_begin(&table, writer, sweep, &fleet_cdf_table);
 
 	for (size_t point = 0; !err && point < sweep->points; point++)
 		for (__u32 model = 0; !err && model < POPULATION_MODELS; model++) {
@@ -150,7 +111,7 @@ static int write_cdf(struct writer *writer, const struct sweep *sweep,
 			if (!faults)
 				err = failed(-ENOMEM, "no memory for the quantiles");
 			else if (count)
-				err = write_quantiles(&table, point, model, faults, count);
+				err = write_quantiles(&table, writer, point, model, faults, count);
 			free(faults);
 		}
 	return err ? err : writer_end(writer);
@@ -174,16 +135,16 @@ TABLE(fleet_bursts, "Bursts of faults (model)", BURSTS, struct burst_row, void)
 static int write_bursts(struct writer *writer, const struct sweep *sweep,
 			const struct fleet_point *points)
 {
-	struct own_table table;
-	int err = own_table_begin(&table, writer, sweep, &fleet_bursts_table);
+	struct point_table table;
+	int err = point_table_begin(&table, writer, sweep, &fleet_bursts_table);
 
 	for (size_t point = 0; !err && point < sweep->points; point++)
 		for (__u32 m = 0; !err && m < points[point].machine_count; m++) {
 			const struct fleet_outcome *o = &points[point].outcomes[m];
 
 			for (size_t i = 0; !err && i < o->burst_count; i++)
-				err = own_table_put(
-					&table, point,
+				err = point_table_put(
+					&table, writer, point,
 					&(struct burst_row){points[point].config, &o->bursts[i]});
 		}
 	return err ? err : writer_end(writer);
@@ -207,13 +168,13 @@ TABLE(fleet_curve, "Sums of all devices over time (model)", CURVE, struct moment
 static int write_curve(struct writer *writer, const struct sweep *sweep,
 		       const struct fleet_point *points)
 {
-	struct own_table table;
-	int err = own_table_begin(&table, writer, sweep, &fleet_curve_table);
+	struct point_table table;
+	int err = point_table_begin(&table, writer, sweep, &fleet_curve_table);
 
 	for (size_t point = 0; !err && point < sweep->points; point++)
 		for (size_t i = 0; !err && i < FLEET_DEVICES * points[point].curve.count; i++)
-			err = own_table_put(
-				&table, point,
+			err = point_table_put(
+				&table, writer, point,
 				&(struct moment_row){i / FLEET_DEVICES *
 							     points[point].config->moment_ns,
 						     (__u32)(i % FLEET_DEVICES),

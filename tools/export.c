@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "lib/base/array.h"
 #include "lib/base/memory.h"
@@ -25,15 +26,11 @@ static const struct export_format *const formats[] = {
 #include "tools/export_formats.def"
 };
 
-/* Which part of what host's time: that is one recording, whatever its files are called. */
-struct export_part_id {
-	const char *path;
-	char host[NAME_TEXT], boot_id[NAME_TEXT];
-	__u64 start_ns, first_ns, last_ns, events;
-};
-
 struct export_seen {
-	struct export_part_id *all;
+	struct seen_part {
+		const char *path;
+		__u64 id;
+	} * all;
 	size_t count, room;
 };
 
@@ -167,30 +164,30 @@ static int for_each_host(const char *path, const struct export_format *format,
 	return code;
 }
 
-static int check_once(struct export_seen *seen, const struct export_part *part)
+__u64 export_part_id(const struct export_part *part)
 {
 	const struct trace_summary *summary = part->summary;
-	struct export_part_id id = {.path = part->path,
-				    .start_ns = part->host->start_ns,
-				    .first_ns = summary->first_ns,
-				    .last_ns = summary->last_ns,
-				    .events = summary->events};
+	const struct host_info *host = part->host;
+	char text[512];
+	int length = snprintf(text, sizeof(text), "%s\n%s\n%llu %llu %llu %llu", host->hostname,
+			      host->boot_id, host->start_ns, summary->first_ns, summary->last_ns,
+			      summary->events);
 
-	snprintf(id.host, sizeof(id.host), "%s", part->host->hostname);
-	snprintf(id.boot_id, sizeof(id.boot_id), "%s", part->host->boot_id);
-	for (size_t i = 0; i < seen->count; i++) {
-		const struct export_part_id *other = &seen->all[i];
+	return XXH3_64bits(text, (size_t)length);
+}
 
-		if (other->start_ns == id.start_ns && other->first_ns == id.first_ns &&
-		    other->last_ns == id.last_ns && other->events == id.events &&
-		    !strcmp(other->host, id.host) && !strcmp(other->boot_id, id.boot_id))
+static int check_once(struct export_seen *seen, const struct export_part *part)
+{
+	const struct seen_part new = {part->path, export_part_id(part)};
+
+	for (size_t i = 0; i < seen->count; i++)
+		if (seen->all[i].id == new.id)
 			return failed(-EINVAL,
 				      "%s: it is the same recording as in %s: accepted: each once",
-				      part->path, other->path);
-	}
-	if (!array_grow(&seen->all, &seen->room, seen->count + 1, sizeof(id), ARRAY_PLAIN))
+				      part->path, seen->all[i].path);
+	if (!array_grow(&seen->all, &seen->room, seen->count + 1, sizeof(new), ARRAY_PLAIN))
 		return failed(-ENOMEM, "no memory for %zu recordings", seen->count);
-	seen->all[seen->count++] = id;
+	seen->all[seen->count++] = new;
 	return 0;
 }
 
@@ -249,9 +246,9 @@ int verb_export(int argc, char **argv)
 		verb.seen.count = 0;
 		for (size_t i = 0; !err && i < verb.count; i++)
 			err = for_each_host(verb.recordings[i], formats[f], &job, step_check);
+		code = err ? common_failed(err) : export_all(&verb, formats[f], &job);
 		if (err)
-			return common_failed(err);
-		code = export_all(&verb, formats[f], &job);
+			break;
 	}
 	free(verb.seen.all);
 	return code;

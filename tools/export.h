@@ -15,6 +15,9 @@ struct export_part {
 	const char *name; /* of the host; in a merged recording no other has it */
 };
 
+/* The same for the same recording, whatever its file is called; another for any other. */
+__u64 export_part_id(const struct export_part *part);
+
 struct export_seen;
 
 struct export_job {

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "lib/analyze/fault_table.h"
 #include "lib/base/printable.h"
@@ -42,19 +41,6 @@ static void escape_value(const char *value, char out[HOST_PLACE])
 	*at = '\0';
 }
 
-/* The same for the same recording, whatever its file is called; another for any other. */
-static __u64 recording_id(const struct export_part *part)
-{
-	const struct trace_summary *summary = part->summary;
-	const struct host_info *host = part->host;
-	char text[512];
-	int length = snprintf(text, sizeof(text), "%s\n%s\n%llu %llu %llu %llu", host->hostname,
-			      host->boot_id, host->start_ns, summary->first_ns, summary->last_ns,
-			      summary->events);
-
-	return XXH3_64bits(text, (size_t)length);
-}
-
 static void export_place(const struct export_part *part, char place[PLACE_TEXT])
 {
 	const struct trace_summary *summary = part->summary;
@@ -68,7 +54,7 @@ static void export_place(const struct export_part *part, char place[PLACE_TEXT])
 	if (started && started <= INT64_MAX)
 		units_format_time(started, time);
 	snprintf(place, PLACE_TEXT, "host=%s/date=%.*s/%016llx", host, (int)strcspn(time, "T"),
-		 time, recording_id(part));
+		 time, export_part_id(part));
 }
 
 #define PARQUET_TABLES (ANALYSIS_TABLES + 1)
@@ -171,6 +157,7 @@ static int write_parquet(const struct export_job *job, const struct export_part 
 		.job = job,
 		.part = part,
 	};
+
 	return offline_run(&export.offline, &config, &verb);
 }
 

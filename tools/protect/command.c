@@ -154,24 +154,12 @@ static int set_sweep(struct study *study, const char *name, const char *target, 
 	return job_text_set(study->text, entry, value, where);
 }
 
-/* "SECTION.KEY=V1,V2": a dimension named by its key, or by both if the key is taken. */
-static int take_sweep(struct study *study, const char *option)
+static int take_sweep(struct study *study, const char *given)
 {
-	const char *equals = strchr(option, '='), *dot = strchr(option, '.');
-	const struct job_section *section = job_text_section(study->text, "sweep", NULL);
-	char name[SWEEP_NAME], target[128];
-	bool taken = false;
+	struct sweep_option option;
+	int err = sweep_option_read(&option, given, study->text);
 
-	if (!equals || !dot || dot > equals || dot == option || dot + 1 == equals || !equals[1])
-		return failed(-EINVAL, "--sweep %s: accepted: SECTION.KEY=V1,V2", option);
-	snprintf(target, sizeof(target), "%.*s", (int)(equals - option), option);
-	snprintf(name, sizeof(name), "%.*s", (int)(equals - dot - 1), dot + 1);
-	for (size_t i = 0; i < section->entry_count; i++)
-		taken |= !strcmp(section->entries[i].key, name);
-	if (taken)
-		snprintf(name, sizeof(name), "%.*s_%.*s", (int)(dot - option), option,
-			 (int)(equals - dot - 1), dot + 1);
-	return set_sweep(study, name, target, equals + 1, "--sweep");
+	return err ? err : set_sweep(study, option.name, option.target, option.values, "--sweep");
 }
 
 static bool names_a_policy(const struct study *study)
@@ -226,14 +214,12 @@ static int read_options(struct study *study)
 
 static int study_point(struct study *study, size_t point, struct idle_keys *idle)
 {
-	struct job_text *text = job_text_copy(study->text);
-	int err;
+	struct job_text *text;
+	int err = sweep_point_text(&text, &study->sweep, point, study->text);
 
-	if (!text)
-		return failed(-ENOMEM, "no memory for the job");
-	err = sweep_apply(&study->sweep, point, text);
-	if (!err)
-		err = study_configure(&study->configs[point], text, idle);
+	if (err)
+		return err;
+	err = study_configure(&study->configs[point], text, idle);
 	job_text_free(text);
 	return err;
 }
@@ -268,7 +254,39 @@ static __u32 smallest_page(const struct study *study)
 	return shift;
 }
 
-/* One that is merged is a recording a host. */
+static int study_read_one(struct study *study, const struct study_wish *wish)
+{
+	struct study_recording *recording = calloc(1, sizeof(*recording));
+
+	if (!recording)
+		return failed(-ENOMEM, "no memory for a recording");
+	study->recordings[study->recording_count++] = recording;
+	return study_read(recording, wish);
+}
+
+/* One that is merged is a recording a host, all of which are looked at once. */
+static int study_read_hosts(struct study *study, const struct trace_hosts *hosts,
+			    struct study_wish *wish)
+{
+	struct trace_summary *summaries = calloc(hosts->count, sizeof(*summaries));
+	int err;
+
+	if (!summaries)
+		return failed(-ENOMEM, "no memory for %zu hosts", hosts->count);
+	err = failed_input(trace_summarize_hosts(wish->path, summaries, hosts->count));
+	for (size_t i = 0; !err && i < hosts->count; i++) {
+		wish->host = (__u32)i + 1;
+		wish->host_name = hosts->all[i].name;
+		wish->summary = &summaries[i];
+		if (hosts_want(&study->hosts, wish->host_name))
+			err = study_read_one(study, wish);
+	}
+	for (size_t i = 0; i < hosts->count; i++)
+		trace_summary_free(&summaries[i]);
+	free(summaries);
+	return err;
+}
+
 static int study_read_file(struct study *study, const struct trace_hosts *hosts,
 			   struct study_wish *wish)
 {
@@ -282,22 +300,11 @@ static int study_read_file(struct study *study, const struct trace_hosts *hosts,
 	if (!grown)
 		return failed(-ENOMEM, "no memory for %zu hosts", hosts->count);
 	study->recordings = grown;
-	wish->hosts = (__u32)hosts->count;
+	if (hosts->count)
+		return study_read_hosts(study, hosts, wish);
 	wish->host = 0;
-	do {
-		struct study_recording *recording;
-
-		wish->host += wish->hosts != 0;
-		wish->host_name = wish->host ? hosts->all[wish->host - 1].name : NULL;
-		if (wish->host && !hosts_want(&study->hosts, hosts->all[wish->host - 1].name))
-			continue;
-		recording = calloc(1, sizeof(*recording));
-		if (!recording)
-			return failed(-ENOMEM, "no memory for %zu hosts", hosts->count);
-		study->recordings[study->recording_count++] = recording;
-		err = study_read(recording, wish);
-	} while (!err && wish->host < wish->hosts);
-	return err;
+	wish->summary = NULL;
+	return study_read_one(study, wish);
 }
 
 static int study_read_all(struct study *study)

@@ -373,35 +373,14 @@ static int read_stream(struct study_reading *r, const struct trace_summary *summ
 	return 0;
 }
 
-static int open_host(const struct study_wish *wish, struct period *period,
-		     struct trace_summary *summary)
-{
-	struct trace_summary *all;
-	int err;
-
-	if (!wish->host)
-		return common_open_recording(wish->path, &wish->window, period, summary);
-	*summary = (struct trace_summary){0};
-	all = calloc(wish->hosts, sizeof(*all));
-	if (!all)
-		return failed(-ENOMEM, "%s: no memory for %u hosts", wish->path, wish->hosts);
-	err = failed_input(trace_summarize_hosts(wish->path, all, wish->hosts));
-	for (__u32 i = 0; !err && i < wish->hosts; i++) {
-		if (i == wish->host - 1)
-			*summary = all[i];
-		else
-			trace_summary_free(&all[i]);
-	}
-	free(all);
-	return err ? err : common_resolve_window(&wish->window, summary, period);
-}
-
 int study_read(struct study_recording *recording, const struct study_wish *wish)
 {
 	struct study_reading r = {.recording = recording, .wish = wish};
 	const struct host_info *host;
-	struct trace_summary summary;
-	int err = open_host(wish, &r.period, &summary);
+	struct trace_summary own = {0};
+	const struct trace_summary *summary = wish->summary ?: &own;
+	int err = wish->summary ? common_resolve_window(&wish->window, summary, &r.period)
+				: common_open_recording(wish->path, &wish->window, &r.period, &own);
 
 	recording->path = wish->path;
 	recording->host = wish->host;
@@ -410,7 +389,7 @@ int study_read(struct study_recording *recording, const struct study_wish *wish)
 	if (!err)
 		err = session_create(&recording->session);
 	if (!err)
-		err = read_stream(&r, &summary);
+		err = read_stream(&r, summary);
 	if (!err)
 		err = study_finish(&r);
 	host = recording->session ? session_host(recording->session) : NULL;
@@ -421,7 +400,7 @@ int study_read(struct study_recording *recording, const struct study_wish *wish)
 	memory_free(r.pages);
 	slots_free(&r.devices);
 	page_table_free(&r.units);
-	trace_summary_free(&summary);
+	trace_summary_free(&own);
 	return err;
 }
 

@@ -128,9 +128,10 @@ struct study_recording {
 /* The accesses of one host. */
 struct study_wish {
 	const char *path;
-	__u32 host, hosts; /* of a merged recording which one of how many, from 1; 0: it is none */
+	__u32 host;	       /* of a merged recording which one, from 1; 0: it is none */
 	const char *host_name; /* of that one */
-	const char *device;    /* pattern; NULL: all */
+	const struct trace_summary *summary; /* likewise */
+	const char *device;		     /* pattern; NULL: all */
 	struct window_options window;
 	enum study_source source;
 	__u32 shift;

@@ -38,7 +38,7 @@ BPF_FLAGS := -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -I. -I/usr/include/
              -Wall -Wextra -Wno-unused-parameter -Werror -MMD -MP
 
 LIB_LIBS    := -lbpf -lelf -lz -lzstd -ljansson -linih -lpci -lxxhash -lm
-TOOL_LIBS   := -lncursesw -ltinfo
+TOOL_LIBS   := -lncursesw -ltinfo -lprotobuf-c -lmicrohttpd
 INJECT_LIBS := -libverbs -lmnl
 TEST_LIBS   := -lcmocka
 
@@ -49,7 +49,8 @@ BPF_SRC  := $(sort $(wildcard bpf/*.bpf.c))
 BPF_SKEL := $(patsubst %.bpf.c,$(BPF_BUILD)/%.skel.h,$(BPF_SRC))
 LIB_SRC  := $(call sources,lib/base lib/capture lib/capture/paths lib/trace lib/analyze lib/translate lib/output lib/job \
 	lib/cli lib/protect)
-TOOL_SRC := $(call sources,tools tools/top tools/sim tools/protect tools/fleet)
+TOOL_SRC := $(call sources,tools tools/top tools/sim tools/protect tools/fleet tools/perfetto tools/page tools/serve \
+	tools/diff tools/explain)
 # injectors/main.c is the program; the rest is an archive, so that tests can link it.
 EMU_SRC  := injectors/consent.c injectors/medium.c injectors/exec.c injectors/machine_networks.c \
             $(call sources,injectors/net injectors/emu $(patsubst %/,%,$(wildcard injectors/emu/*/ injectors/emu/devices/*/)) \
@@ -181,6 +182,13 @@ campaigns: all ## run the shipped campaigns with their full grids
 expectations: all ## break each expectation of each campaign: the longer form of suite `expectations`
 	$(Q)EXPECTATIONS=all tests/e2e/expectations.sh
 
+# Suites of what operators' programs read; in `make check` they run in their smallest form.
+FACE := perfetto page serve rules dashboards diff explain package service
+face-check: ## Perfetto, browsers, Prometheus, Grafana, the package and its guest in full
+	$(Q)tests/setup.sh check
+	$(Q)+$(MAKE) --no-print-directory -j$$(nproc) all
+	$(Q)FACE=full tests/check.sh $(FACE)
+
 soak: all ## ten minutes of record and inject, memory must stay flat
 	$(Q)SOAK_SECONDS=600 tests/e2e/soak.sh
 
@@ -226,6 +234,6 @@ clean: ## remove everything built
 
 -include $(shell find $(sort $(BUILD) $(BPF_BUILD)/bpf) -name '*.d' 2>/dev/null)
 
-.PHONY: all help tests unit demo check fresh lab lab-shell lab-programs bench bench-programs campaigns expectations soak kills fuzz-programs fuzz-long mutate hostile install clean
+.PHONY: all help tests unit demo check face-check fresh lab lab-shell lab-programs bench bench-programs campaigns expectations soak kills fuzz-programs fuzz-long mutate hostile install clean
 .DELETE_ON_ERROR:
 .SECONDARY:

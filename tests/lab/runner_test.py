@@ -123,6 +123,7 @@ def main():
 
         equal("without a sample it is all", runs("# kernels: 6.12 new"), (["6.12", "new"], ["6.12", "new"]))
         equal("a sample is a part", runs("# kernels: 6.12 new\n# sample: new"), (["6.12", "new"], ["new"]))
+        equal("or nothing", runs("# kernels: 6.12 new\n# sample: none"), (["6.12", "new"], []))
         equal("and of what it runs on", runs("# kernels: 6.12 new\n# sample: 6.1"), "sample: '6.1' is no kernel that it runs on")
     print(f"{results['passed']} passed, {results['failed']} failed, 0 skipped")
     return 1 if results["failed"] else 0

@@ -10,6 +10,7 @@ IOMMUS = {
     "intel": ("intel_iommu=on", ["-device", "intel-iommu,intremap=on,device-iotlb=on"]),
     "virtio": ("", ["-device", "virtio-iommu-pci"]),
 }
+NOWHERE = "none"  # of a sample: only the whole lab runs it
 KEYS = ("kernels", "sample", "iommu", "command line", "cpus", "memory", "disk", "devices", "modules", "own modules",
         "programs", "paths", "files", "disabled", "cpu limit", "quiet limit", "alone", "clock",
         "expected message")
@@ -45,7 +46,7 @@ class Scenario:
             if kernel not in KERNELS:
                 raise Wrong(f"{path}: no kernel '{kernel}': one of {', '.join(KERNELS)}")
         for kernel in self.list("sample", None):
-            if not self.runs_on(kernel):
+            if kernel != NOWHERE and not self.runs_on(kernel):
                 raise Wrong(f"{path}: sample: '{kernel}' is no kernel that it runs on")
         for kernel in KERNELS:
             if self.one("iommu", kernel, "none") not in IOMMUS:
@@ -89,7 +90,7 @@ class Scenario:
         return kernel in (self.list("kernels", None) or KERNELS)
 
     def keep_sample(self):
-        """Runs on the kernels of its sample only."""
+        """Runs on the kernels of its sample only; on none where that is "none"."""
         self.values[("kernels", None)] = self.values.get(("sample", None), self.values.get(("kernels", None), []))
 
     def boot_key(self, kernel):

@@ -40,7 +40,7 @@ TESTS = 8  # that are tried for one mutation, at most
 # beside a compiler on each CPU fail with the good code, too.
 SLOW = {"test_devices", "test_floor", "test_iotlb_moves", "test_lookup", "test_model_reference", "test_model_table",
         "test_nic_device", "test_nic_hostile", "test_port", "test_trace_damage"}
-SAMPLE, SEED = 14, 11  # and half as many of those that have a name
+SAMPLE, SEED = 8, 11  # and half as many of those that have a name
 # A /tmp of its own, which goes with the test however that ends: some files there have one name.
 PRIVATE = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=1g none /tmp && exec "$@"', "sh"]
 REASONS = ("equivalent: ", "cost: ", "slow: ")

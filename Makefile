@@ -34,11 +34,6 @@ CFLAGS   += -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=pointer-ov
             -fno-sanitize-recover=undefined -O1 -g1 -w
 LDFLAGS  += -fsanitize=fuzzer,address,undefined
 endif
-# Without shared libraries: packaging/static.c stands in for what of them would be asked for at run time.
-ifeq ($(STATIC),1)
-LDFLAGS  += -static
-STATIC_SRC := packaging/static.c
-endif
 BPF_FLAGS := -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -I. -I/usr/include/x86_64-linux-gnu \
              -Wall -Wextra -Wno-unused-parameter -Werror -MMD -MP
 
@@ -93,13 +88,29 @@ $(BUILD)/%.a:
 	$(call msg,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(OUT)/faultline: $(call objects,$(TOOL_SRC) $(STATIC_SRC)) $(BUILD)/libfaultline.a
+$(OUT)/faultline: $(call objects,$(TOOL_SRC)) $(BUILD)/libfaultline.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(TOOL_LIBS)
 
 $(OUT)/faultline-inject: $(BUILD)/injectors/main.o $(BUILD)/libinject.a $(BUILD)/libfaultline.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(INJECT_LIBS)
+
+# One file that needs nothing of the host that it is copied to. packaging/static.c stands in for what shared
+# libraries and files of the host would give. That glibc would ask shared objects for names of users is what the
+# linker warns of: not before static.c has told it otherwise.
+$(BUILD)/static/faultline: $(call objects,$(TOOL_SRC) packaging/static.c) $(BUILD)/libfaultline.a
+	@mkdir -p $(@D)
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -static -Wl,--no-warnings -o $@ $^ $(LIB_LIBS) $(TOOL_LIBS)
+
+# What terminals understand, where the host has no terminfo.
+TERMINALS := linux vt100 vt220 screen screen-256color tmux tmux-256color xterm xterm-256color
+$(BUILD)/packaging/terminals.h: Makefile
+	@mkdir -p $(@D)
+	$(Q)set -e; for t in $(TERMINALS); do said=$$(infocmp -0 -q -Q1 $$t); printf '{"%s", "%s"},\n' $$t "$$said"; done >$@
+$(BUILD)/packaging/static.o: $(BUILD)/packaging/terminals.h
+$(BUILD)/packaging/static.o: CPPFLAGS += -I$(BUILD)/packaging
 
 # cmocka gives each test a state, which few of them use.
 $(BUILD)/tests/unit/%.o: CFLAGS += -Wno-unused-parameter
@@ -232,8 +243,7 @@ install: all pages ## copy programs, jobs, pages, completion and dashboards to $
 uninstall: ## remove what `make install` with the same DESTDIR and PREFIX has put there, nothing else
 	$(Q)packaging/install.sh uninstall "$(DESTDIR)" "$(PREFIX)"
 
-static: ## build/static/faultline: one file that runs on any host of this architecture
-	$(Q)+$(MAKE) --no-print-directory BUILD=build/static STATIC=1 build/static/faultline
+static: $(BUILD)/static/faultline ## build/static/faultline: one file that runs on any host of this architecture
 
 clean: ## remove everything built
 	rm -rf build faultline faultline-inject

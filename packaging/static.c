@@ -9,6 +9,14 @@
 #include <nss.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct {
+	const char *name, *description; /* "hex:...", as ncurses takes it from TERMINFO */
+} terminals[] = {
+#include "terminals.h"
+};
 
 /* Before main(): names of users and hosts from files; other sources of nsswitch.conf are shared objects. */
 __attribute__((constructor)) static void names_from_files(void)
@@ -18,6 +26,20 @@ __attribute__((constructor)) static void names_from_files(void)
 	__nss_configure_lookup("initgroups", "files");
 	__nss_configure_lookup("hosts", "files");
 	__nss_configure_lookup("services", "files");
+}
+
+/* A host without ncurses' files still has a terminal of a common kind. */
+__attribute__((constructor)) static void terminal_from_here(void)
+{
+	static const char *const folders[] = {"/lib/terminfo", "/usr/share/terminfo"};
+	const char *type = getenv("TERM");
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+		if (!access(folders[i], F_OK))
+			return;
+	for (size_t i = 0; type && i < sizeof(terminals) / sizeof(terminals[0]); i++)
+		if (!strcmp(type, terminals[i].name))
+			setenv("TERMINFO", terminals[i].description, 0);
 }
 
 static void no_tls(const char *name)
@@ -38,11 +60,11 @@ void gnutls_global_deinit(void)
 {
 }
 
-#define NO_TLS(name)                \
-	void name(void);            \
-	void name(void)             \
-	{                           \
-		no_tls(#name);      \
+#define NO_TLS(name)           \
+	void name(void);       \
+	void name(void)        \
+	{                      \
+		no_tls(#name); \
 	}
 
 NO_TLS(gnutls_alpn_set_protocols)

@@ -3,7 +3,7 @@
 # install.sh install DESTDIR PREFIX PROGRAMS MADE [0] | uninstall DESTDIR PREFIX
 #
 # Installs what is built, and takes away exactly that: what was copied, and the directories that had to be made for
-# it, are in PREFIX/share/faultline/installed (not with a 0 behind). What an older version had and this one has not
+# it, are in PREFIX/share/faultline/installed, without DESTDIR (not with a 0 behind). What an older version had and this one has not
 # goes when this one comes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,7 +14,7 @@ fail() {
 	exit 1
 }
 
-what=${1:-} destination=${2-} prefix=${3-} programs=${4-} made=${5-} with_manifest=${6:-1}
+what=${1:-} destination=${2%/} prefix=${3%/} programs=${4-} made=${5-} with_manifest=${6:-1}
 case $prefix in /*) ;; *) fail "PREFIX=$prefix: accepted: an absolute path, such as /usr/local" ;; esac
 base=$destination$prefix
 manifest=$base/share/faultline/installed
@@ -37,49 +37,58 @@ wanted() {
 	done
 }
 
-# Lines of a manifest: below PREFIX, deepest directories first; it is root that removes what it names.
+# What the list names, deepest first; it is root that removes it: nothing outside PREFIX, but for the way there.
 recorded() {
-	[ ! -f "$manifest" ] || LC_ALL=C sort -r -u "$manifest" | grep -vE '^/|(^|/)\.\.(/|$)|^$' || true
+	local path
+	[ -f "$manifest" ] || return 0
+	LC_ALL=C sort -r -u "$manifest" | while IFS= read -r path; do
+		case $path/ in
+		*/../* | *//* | /) ;;
+		"$prefix"/*) printf '%s\n' "$path" ;;
+		*) [[ $prefix/ != "$path"/* ]] || printf '%s\n' "$path" ;;
+		esac
+	done
 }
 
-# make_directory PATH: those that were not there are printed, below PREFIX; those above it are not ours to remove.
+# make_directory PATH: those that were not there are printed.
 make_directory() {
-	[ ! -d "$base/$1" ] || return 0
-	[ "$1" = . ] || make_directory "$(dirname "$1")"
-	mkdir -p "$base/$1"
-	[ "$1" = . ] || printf '%s\n' "$1"
+	[ ! -d "$destination$1" ] || return 0
+	make_directory "$(dirname "$1")"
+	mkdir "$destination$1"
+	printf '%s\n' "$1"
 }
 
-# remove PATH...: files, and directories that have nothing else in them.
+# Of paths, a line each: files, and directories that have nothing else in them.
 remove() {
 	local path
 	while IFS= read -r path; do
-		if [ -d "$base/$path" ] && [ ! -L "$base/$path" ]; then
-			rmdir --ignore-fail-on-non-empty "$base/$path"
+		if [ -d "$destination$path" ] && [ ! -L "$destination$path" ]; then
+			rmdir --ignore-fail-on-non-empty "$destination$path"
 		else
-			rm -f "$base/$path"
+			rm -f "$destination$path"
 		fi
 	done
 }
 
 install_all() {
 	local mode source target new old
+	[ -z "$destination" ] || mkdir -p "$destination"
 	new=$(mktemp) old=$(mktemp)
 	# shellcheck disable=SC2064
 	trap "rm -f '$new' '$old'" EXIT
 	recorded >"$old"
 	while IFS=$'\t' read -r mode source target; do
 		[ -f "$source" ] || fail "$source: is not there; \`make\` builds it"
-		make_directory "$(dirname "$target")" >>"$new"
+		make_directory "$prefix/$(dirname "$target")" >>"$new"
 		install -m "$mode" "$source" "$base/$target"
-		printf '%s\n' "$target" >>"$new"
+		printf '%s\n' "$prefix/$target" >>"$new"
 	done < <(wanted)
 	# Directories that an earlier one has made are still ours.
-	while IFS= read -r target; do [ ! -d "$base/$target" ] || printf '%s\n' "$target" >>"$new"; done <"$old"
+	while IFS= read -r target; do [ ! -d "$destination$target" ] || printf '%s\n' "$target" >>"$new"; done <"$old"
 	LC_ALL=C sort -u -o "$new" "$new"
 	grep -vxF -f "$new" "$old" | remove || true
 	[ "$with_manifest" = 1 ] || return 0
-	{ cat "$new" && echo share/faultline/installed; } >"$manifest.new"
+	{ cat "$new" && echo "$prefix/share/faultline/installed"; } >"$manifest.new"
 	mv "$manifest.new" "$manifest"
 }
 

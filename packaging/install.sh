@@ -30,6 +30,9 @@ wanted() {
 	for file in "$made"/completion/zsh/*; do printf '644\t%s\tshare/zsh/site-functions/%s\n' "$file" "${file##*/}"; done
 	for file in injectors/jobs/*.ini; do printf '644\t%s\tshare/faultline/jobs/%s\n' "$file" "${file##*/}"; done
 	for file in tools/jobs/*.ini; do printf '644\t%s\tshare/faultline/sim/%s\n' "$file" "${file##*/}"; done
+	printf '644\t%s\t%s\n' packaging/faultline-recorder.service lib/systemd/system/faultline-recorder.service \
+		packaging/faultline.sysusers lib/sysusers.d/faultline.conf \
+		packaging/faultline-recorder.service.d/full.conf share/faultline/faultline-recorder.service.d/full.conf
 	find dashboards -type f ! -name '*.pyc' ! -name demo.sh | LC_ALL=C sort | while IFS= read -r file; do
 		mode=644
 		[ ! -x "$file" ] || mode=755
@@ -81,6 +84,7 @@ install_all() {
 		[ -f "$source" ] || fail "$source: is not there; \`make\` builds it"
 		make_directory "$prefix/$(dirname "$target")" >>"$new"
 		install -m "$mode" "$source" "$base/$target"
+		[[ $source != *.service ]] || sed -i "s#=/usr/bin/#=$prefix/bin/#" "$base/$target"
 		printf '%s\n' "$prefix/$target" >>"$new"
 	done < <(wanted)
 	# Directories that an earlier one has made are still ours.

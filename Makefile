@@ -20,7 +20,7 @@ endif
 # What the kernel gets has no sanitizers: other builds take that of the plain one.
 BPF_BUILD := $(if $(filter build/%,$(BUILD)),build,$(BUILD))
 
-CPPFLAGS := -D_GNU_SOURCE -DFAULTLINE_VERSION='"$(VERSION)"' -I. -I$(BPF_BUILD) -MMD -MP
+CPPFLAGS += -D_GNU_SOURCE -DFAULTLINE_VERSION='"$(VERSION)"' -I. -I$(BPF_BUILD) -MMD -MP
 CFLAGS   ?= -O2 -g
 CFLAGS   += -std=gnu11 -Wall -Wextra -Wno-missing-field-initializers -Werror -fno-omit-frame-pointer -pthread
 # The BPF objects within lie apart from the text and the tables that every run reads.
@@ -37,7 +37,7 @@ endif
 BPF_FLAGS := -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -I. -I/usr/include/x86_64-linux-gnu \
              -Wall -Wextra -Wno-unused-parameter -Werror -MMD -MP
 
-LIB_LIBS    := -lbpf -lelf -lz -lzstd -ljansson -linih -lpci -lxxhash -lm
+LIB_LIBS    := -lbpf -lelf -lz -lzstd -ljansson -linih -lxxhash -lm
 TOOL_LIBS   := -lncursesw -ltinfo -lprotobuf-c -lmicrohttpd
 INJECT_LIBS := -libverbs -lmnl
 TEST_LIBS   := -lcmocka
@@ -95,6 +95,22 @@ $(OUT)/faultline: $(call objects,$(TOOL_SRC)) $(BUILD)/libfaultline.a
 $(OUT)/faultline-inject: $(BUILD)/injectors/main.o $(BUILD)/libinject.a $(BUILD)/libfaultline.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(INJECT_LIBS)
+
+# One file that needs nothing of the host that it is copied to. packaging/static.c stands in for what shared
+# libraries and files of the host would give. That glibc would ask shared objects for names of users is what the
+# linker warns of: not before static.c has told it otherwise.
+$(BUILD)/static/faultline: $(call objects,$(TOOL_SRC) packaging/static.c) $(BUILD)/libfaultline.a
+	@mkdir -p $(@D)
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -static -Wl,--no-warnings -o $@ $^ $(LIB_LIBS) $(TOOL_LIBS)
+
+# What terminals understand, where the host has no terminfo.
+TERMINALS := linux vt100 vt220 screen screen-256color tmux tmux-256color xterm xterm-256color
+$(BUILD)/packaging/terminals.h: Makefile
+	@mkdir -p $(@D)
+	$(Q)set -e; for t in $(TERMINALS); do said=$$(infocmp -0 -q -Q1 $$t); printf '{"%s", "%s"},\n' $$t "$$said"; done >$@
+$(BUILD)/packaging/static.o: $(BUILD)/packaging/terminals.h
+$(BUILD)/packaging/static.o: CPPFLAGS += -I$(BUILD)/packaging
 
 # cmocka gives each test a state, which few of them use.
 $(BUILD)/tests/unit/%.o: CFLAGS += -Wno-unused-parameter
@@ -210,30 +226,30 @@ hostile: ## what strangers give to root's programs: the longer form of suites `h
 	$(Q)+$(MAKE) --no-print-directory -j$$(nproc) all
 	$(Q)HOSTILE=long FUZZ_SECONDS=$(or $(FUZZ_SECONDS),60) tests/check.sh hostile fuzz
 
-install: all ## copy programs, jobs and manual pages to $(PREFIX)
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
-		$(DESTDIR)$(PREFIX)/share/faultline/jobs $(DESTDIR)$(PREFIX)/share/faultline/sim \
-		$(DESTDIR)$(PREFIX)/share/faultline/dashboards
-	install -m 755 faultline faultline-inject $(DESTDIR)$(PREFIX)/bin
-	rm -rf $(BUILD)/man
-	docs/man/pages.py $(BUILD)/man
-	install -m 644 $(BUILD)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
-	install -D -m 644 tools/completion.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/faultline
-	ln -sf faultline $(DESTDIR)$(PREFIX)/share/bash-completion/completions/faultline-inject
-	install -m 644 injectors/jobs/*.ini $(DESTDIR)$(PREFIX)/share/faultline/jobs
-	install -m 644 tools/jobs/*.ini $(DESTDIR)$(PREFIX)/share/faultline/sim
-	install -m 644 dashboards/*.gp dashboards/*.py $(DESTDIR)$(PREFIX)/share/faultline/dashboards
-	install -d $(DESTDIR)$(PREFIX)/share/faultline/dashboards/clickhouse/questions
-	install -m 644 dashboards/clickhouse/*.* $(DESTDIR)$(PREFIX)/share/faultline/dashboards/clickhouse
-	install -m 644 dashboards/clickhouse/questions/*.sql \
-		$(DESTDIR)$(PREFIX)/share/faultline/dashboards/clickhouse/questions
-	install -m 755 dashboards/plot.sh $(DESTDIR)$(PREFIX)/share/faultline/dashboards
+# What is made of the tables of options: pages and completion. A build for another machine runs its programs here.
+MADE := $(BUILD)/made
+$(MADE)/.stamp: $(wildcard docs/man/*) $(OUT)/faultline $(OUT)/faultline-inject
+	$(call msg,PAGES,$(MADE))
+	$(Q)rm -rf $(MADE)
+	$(Q)docs/man/pages.py $(MADE)/man $(OUT) $(DATE)
+	$(Q)docs/man/completions.py $(MADE)/completion $(OUT)
+	$(Q)touch $@
+pages: $(MADE)/.stamp ## manual pages and completion of bash and zsh, into build/made
+
+# MANIFEST=0: without the list that `uninstall` goes by, where a package manager has one.
+install: all pages ## copy programs, jobs, pages, completion and dashboards to $(DESTDIR)$(PREFIX)
+	$(Q)packaging/install.sh install "$(DESTDIR)" "$(PREFIX)" "$(OUT)" "$(MADE)" $(MANIFEST)
+
+uninstall: ## remove what `make install` with the same DESTDIR and PREFIX has put there, nothing else
+	$(Q)packaging/install.sh uninstall "$(DESTDIR)" "$(PREFIX)"
+
+static: $(BUILD)/static/faultline ## build/static/faultline: one file that runs on any host of this architecture
 
 clean: ## remove everything built
 	rm -rf build faultline faultline-inject
 
 -include $(shell find $(sort $(BUILD) $(BPF_BUILD)/bpf) -name '*.d' 2>/dev/null)
 
-.PHONY: all help tests unit demo check face-check fresh lab lab-shell lab-programs bench bench-programs campaigns expectations soak kills fuzz-programs fuzz-long mutate hostile install clean
+.PHONY: all help tests unit demo check face-check fresh lab lab-shell lab-programs bench bench-programs campaigns expectations soak kills fuzz-programs fuzz-long mutate hostile pages install uninstall static clean
 .DELETE_ON_ERROR:
 .SECONDARY:

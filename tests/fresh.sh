@@ -6,6 +6,8 @@
 #   FRESH_COMMANDS  what is made there, in this order ("demo check"); `shell` is a prompt
 #   FRESH_CACHE     `lab` (default): guest kernels, sources and packages that the lab has fetched are there,
 #                   nothing that was built from them, and engines from npm; `none`: they are fetched again, about 2 GB
+#   FRESH_RUN       what is run there instead of `make NAME`, below the clone
+#   FRESH_TAKE      a folder of this host that is copied to /root/taken there
 #   FRESH_BASE      archive of the base system (~/.cache/faultline/fresh/bookworm.tar); a week old it is made again
 #
 # It shares the host's kernel, /sys and processes, as counts by process ID must agree with the kernel's.
@@ -111,6 +113,7 @@ inside() {
 	mount -t tmpfs -o mode=755 tmpfs "$system/run"
 	[ "${FRESH_CACHE:-lab}" = none ] || take_lab_cache "$system" "$directory/cache" || fail "cannot take $lab along"
 	git clone -q --no-local "$root" "$system/root/faultline" || fail "cannot clone $root"
+	[ -z "${FRESH_TAKE:-}" ] || cp -r "$FRESH_TAKE" "$system/root/taken" || fail "cannot copy $FRESH_TAKE"
 	mkdir -p "$root/build/fresh"
 	for name in $commands; do
 		begin=$SECONDS

@@ -6,7 +6,7 @@
 set -euo pipefail
 
 build=(gcc make clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev libzstd-dev libjansson-dev
-       libinih-dev libpci-dev libxxhash-dev libncurses-dev uthash-dev systemtap-sdt-dev
+       libinih-dev libxxhash-dev libncurses-dev uthash-dev systemtap-sdt-dev
        libibverbs-dev libmnl-dev libprotobuf-c-dev protobuf-c-compiler libmicrohttpd-dev)
 demo=("${build[@]}" gnuplot-nox python3)
 lab=("${build[@]}" qemu-system-x86 busybox-static kmod xz-utils zstd python3 debian-archive-keyring iproute2 dmsetup
@@ -15,7 +15,7 @@ check=("${lab[@]}" gnuplot-nox libcmocka-dev linux-perf python3 python3-clang py
        clang-tidy libclang-rt-14-dev shfmt util-linux mount procps man-db e2fsprogs zstd jq
        iperf3 libmemcached-tools memcached sockperf nodejs npm
        prometheus prometheus-alertmanager victoria-metrics chromium chromium-driver python3-selenium
-       protobuf-compiler debhelper dpkg-dev lintian fakeroot)
+       protobuf-compiler debhelper dpkg-dev lintian fakeroot zsh mandoc debootstrap)
 bench=("${check[@]}" fio bpftrace valgrind iperf3 prometheus-node-exporter)
 fresh=(debootstrap debian-archive-keyring git ca-certificates util-linux)
 

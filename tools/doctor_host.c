@@ -88,7 +88,10 @@ static void host_privileges(struct host_check *check)
 	else if (permission_describe(lacking, sizeof(lacking)))
 		check_good(check, "all that are of use");
 	else
-		check_bad(check, lacking, "sudo faultline");
+		check_bad(check, lacking,
+			  permission_lacks_machines()
+				  ? "these, and root for the machines (sudo faultline)"
+				  : "these (sudo faultline)");
 }
 
 static void host_kernel_types(struct host_check *check, const struct btf *kernel)
@@ -120,6 +123,8 @@ static void host_machines(struct host_check *check)
 	char finding[sizeof(check->finding)];
 
 	check->name = "machines";
+	check->path = PATH_EMULATED;
+	check->partial = true;
 	snprintf(finding, sizeof(finding), "%zu emulated machines in %.100s",
 		 check_entries(run_directory(), RUN_MACHINE_SUFFIX), run_directory());
 	if (run_directory_is_foreign())
@@ -127,6 +132,8 @@ static void host_machines(struct host_check *check)
 	else if (run_directory_is_homeless())
 		check_bad(check, failure_text(),
 			  "make that, or set " RUN_DIRECTORY_VAR " to another place");
+	else if (permission_lacks_machines())
+		check_bad(check, PERMISSION_MACHINES, "root (sudo faultline)");
 	else
 		check_good(check, finding); /* there need not be any */
 }

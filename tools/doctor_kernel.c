@@ -127,7 +127,7 @@ static void page_requests(struct host_check *check, const struct btf *kernel)
 
 /*
  * Length of a function, judged by where the next one begins; 0: unknown. A look through all symbols,
- * which only root gets with their addresses.
+ * whose addresses take CAP_SYSLOG.
  */
 static unsigned long function_length(const char *function)
 {
@@ -171,12 +171,12 @@ static void shared_addresses(struct host_check *check, const struct btf *kernel)
 		check_good(check, "devices can share a process's addresses");
 		return;
 	}
-	length = geteuid() ? 0 : function_length("iommu_sva_bind_device");
+	length = permission_lacks_symbols() ? 0 : function_length("iommu_sva_bind_device");
 	if (!mount_has_proc())
 		check_unmounted(check, "/proc");
 	else if (!length)
 		check_bad(check, "cannot be told: the symbols' addresses are hidden",
-			  "sudo faultline doctor");
+			  "CAP_SYSLOG (sudo faultline doctor)");
 	else if (length < REFUSAL_BYTES)
 		check_bad(check,
 			  "compiled out: iommu_sva_bind_device() refuses every device (x86, since "

@@ -85,9 +85,7 @@ void check_lockdown(struct host_check *check)
 	else if (!mount_has_proc())
 		check_unmounted(check, "/proc");
 	else
-		check_bad(
-			check, "cannot be told: securityfs is not mounted",
-			geteuid()
-				? "sudo faultline doctor"
-				: "CAP_SYS_ADMIN and CAP_SYS_RAWIO of the host (docker: --privileged)");
+		check_bad(check, "cannot be told: securityfs is not mounted",
+			  "CAP_SYS_ADMIN and CAP_SYS_RAWIO of the host (sudo faultline doctor; "
+			  "docker: --privileged)");
 }

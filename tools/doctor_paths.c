@@ -17,6 +17,7 @@ struct verdict {
 	char *why;	    /* owned; "" if nothing is missing */
 	const char *change; /* "" likewise */
 	const char *below;  /* the check of the host that says what would, or NULL */
+	char rights[96];    /* what `change` may be */
 };
 
 static const struct host_check *missing_for(const struct host_check *checks, size_t count,
@@ -51,7 +52,6 @@ static const struct {
 } of_the_host[] = {
 	{"no program is let onto", "kernel functions"},
 	{VERIFIER_LOCKED_DOWN, "lockdown"},
-	{"CAP_SYS_ADMIN", "rights"},
 };
 
 static void find_change(const struct host_check *checks, size_t count, enum path_id path,
@@ -92,6 +92,9 @@ static bool judge(const struct analysis *a, const struct host_check *checks, siz
 	} else if (lacking && strstr(verdict->why, lacking)) {
 		verdict->below = "rights";
 		verdict->change = permission_remedy();
+	} else if (count && verdict->watched.state != WATCHED_WHOLE &&
+		   permission_needed(verdict->why, verdict->rights, sizeof(verdict->rights))) {
+		verdict->change = verdict->rights;
 	} else if (missing) {
 		if (verdict->watched.state == WATCHED_WHOLE ||
 		    verdict->watched.state == WATCHED_PARTLY)

@@ -121,6 +121,10 @@ static const struct cli_option record_options[] = {
 	 RECORD(writer.keep_ns), 1, .group = 4},
 	{"max-size", 0, "SIZE", "Flight recorder: never take more room", CLI_SIZE,
 	 RECORD(writer.max_bytes), TRACE_RING_MINIMUM, .group = 4},
+	{"set-aside", 0, NULL,
+	 "What the flight recorder before has kept is set aside if it has ended, too, not only if "
+	 "it died",
+	 CLI_FLAG, RECORD(writer.set_aside), .group = 4},
 	{"trigger", 0, "STAGE>TIME",
 	 "Save what surrounds a fault whose STAGE (request, delivery, dispatch, resolve, map, "
 	 "respond, resume or total) took longer; implies --keep",
@@ -169,6 +173,18 @@ static int record_settle_trigger(struct record_options *o)
 	return 0;
 }
 
+/* Once all is parsed: a trigger has brought its own --keep. */
+static int record_check_set_aside(const struct record_options *o)
+{
+	if (o->writer.set_aside && o->writer.overwrite)
+		return failed(-EINVAL, "--set-aside: accepted: without --force, which replaces");
+	if (o->writer.set_aside && !o->writer.keep_ns && !o->writer.max_bytes)
+		return failed(-EINVAL,
+			      "--set-aside: accepted: of a flight recorder (--keep TIME or "
+			      "--max-size SIZE)");
+	return 0;
+}
+
 static int record_check(void *input)
 {
 	struct record_options *options = input;
@@ -177,7 +193,7 @@ static int record_check(void *input)
 		return failed(-EINVAL, "--as-root: accepted: with a command behind --");
 	if (options->capture.emulator && emulator_check(options->capture.emulator))
 		return failed(-EINVAL, "--%s", failure_text());
-	return record_settle_trigger(options);
+	return record_settle_trigger(options) ?: record_check_set_aside(options);
 }
 
 int record_parse(int argc, char **argv, struct record_options *options)

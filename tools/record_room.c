@@ -75,6 +75,6 @@ void record_room_tell_set_aside(struct trace_writer *writer, const char *path)
 
 	trace_writer_stats(writer, &stats);
 	if (stats.set_aside && !trace_set_aside_path(path, stats.set_aside, name))
-		fprintf(stderr, "%s: its last recorder died; what that had kept is now %s\n",
+		fprintf(stderr, "%s: what its last recorder had kept is now %s\n",
 			printable_of(path).text, printable_of(name).text);
 }

@@ -24,7 +24,7 @@ static const struct right rights[] = {
 	{CAP_BPF, "CAP_BPF", NULL},
 	{CAP_PERFMON, "CAP_PERFMON", NULL},
 	{CAP_SYS_ADMIN, "CAP_SYS_ADMIN", "functions of modules"},
-	{CAP_SYSLOG, "CAP_SYSLOG", "names of stacks"},
+	{CAP_SYSLOG, "CAP_SYSLOG", "names of functions that mapped"},
 };
 
 /* CAP_SYS_ADMIN of old includes what has a name of its own since Linux 5.8. */
@@ -92,6 +92,7 @@ bool permission_lacks_modules(void)
 	return !is_refused() && !permission_has(CAP_SYS_ADMIN);
 }
 
+/* A matter of who it is and of no capability: a machine asks its peer's user. */
 bool permission_lacks_machines(void)
 {
 	return !is_refused() && geteuid();
@@ -119,6 +120,40 @@ bool permission_lacks_perf_events(void)
 	return answer;
 }
 
+/* Tried: kernel.kptr_restrict and kernel.perf_event_paranoid may give them to everybody, a sandbox to nobody. */
+bool permission_lacks_symbols(void)
+{
+	static int answer = -1;
+	unsigned long address = 0;
+	FILE *file;
+
+	if (answer >= 0)
+		return answer;
+	file = fopen("/proc/kallsyms", "re");
+	/* The first may be at 0 (of a CPU's own data); 64 are enough to meet another. */
+	for (int i = 0; file && !address && i < 64; i++)
+		if (fscanf(file, "%lx %*[^\n]", &address) != 1)
+			break;
+	if (file)
+		fclose(file);
+	answer = !is_refused() && !address;
+	return answer;
+}
+
+bool permission_needed(const char *sentence, char *text, size_t bytes)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < COUNT(rights) && used < bytes; i++)
+		if (strstr(sentence, rights[i].name))
+			used += (size_t)snprintf(text + used, bytes - used, "%s%s",
+						 used ? " and " : "", rights[i].name);
+	if (used && used < bytes)
+		snprintf(text + used, bytes - used, " (sudo faultline)");
+	return used;
+}
+
 const char *permission_of_perf_events(int error)
 {
 	if ((error != EACCES && error != EPERM) || permission_lacking() ||
@@ -139,7 +174,8 @@ bool permission_describe(char *text, size_t bytes)
 
 	text[0] = '\0';
 	for (size_t i = 0; i < COUNT(rights) && used < bytes; i++) {
-		if (!rights[i].gives || permission_has(rights[i].capability))
+		if (!rights[i].gives || permission_has(rights[i].capability) ||
+		    (rights[i].capability == CAP_SYSLOG && !permission_lacks_symbols()))
 			continue;
 		used += (size_t)snprintf(text + used, bytes - used, "%s%s (%s%s)",
 					 all ? "may watch the kernel, but lacks " : ", ",

@@ -14,6 +14,8 @@
 #define PERMISSION_MODULES "functions of modules need CAP_SYS_ADMIN"
 #define PERMISSION_MACHINES \
 	"devices have no names and I/Os are not counted: root's machines tell them to root alone"
+#define PERMISSION_SYMBOLS \
+	"functions that mapped have no names: addresses of symbols are kept from all without CAP_SYSLOG"
 
 #define PERMISSION_PERF_EVENTS \
 	"where kernel.perf_event_paranoid is above 2 (Debian's) this needs CAP_SYS_ADMIN"
@@ -28,6 +30,13 @@ bool permission_lacks_modules(void);
 bool permission_lacks_machines(void);
 /* Whether it may, but opens no perf event, which kprobes are, and uprobes of older kernels. */
 bool permission_lacks_perf_events(void);
+/* Whether it may, but addresses of symbols are kept from it. */
+bool permission_lacks_symbols(void);
+/*
+ * The rights that a sentence says are needed, as what would change that: "CAP_SYS_ADMIN (sudo faultline)".
+ * False: it names none.
+ */
+bool permission_needed(const char *sentence, char *text, size_t bytes);
 /* What to say behind an errno of a uprobe or kprobe that is a perf event: "" or the right that is lacking. */
 const char *permission_of_perf_events(int error);
 /* Which rights beside those are lacking, and what each would give; true: none is. */

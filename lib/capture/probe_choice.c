@@ -26,12 +26,23 @@ void probe_turn_off(struct probe *probe, const char *reason)
 	snprintf(probe->info.reason, sizeof(probe->info.reason), "%s", reason);
 }
 
+static bool takes_stacks(const struct probe_row *row)
+{
+	return row->kind == EVENT_DMA_MAP || row->kind == EVENT_DMA_ALLOC ||
+	       row->kind == EVENT_VFIO_MAP;
+}
+
+const char *probe_lacks(const struct probe *probe)
+{
+	if (probe->method->kind == ATTACH_USDT && permission_lacks_machines())
+		return PERMISSION_MACHINES;
+	return takes_stacks(probe->row) && permission_lacks_symbols() ? PERMISSION_SYMBOLS : NULL;
+}
+
 void probe_turn_on(struct probe *probe)
 {
-	const char *note = probe->row->note;
+	const char *note = probe_lacks(probe) ?: probe->row->note;
 
-	if (probe->method->kind == ATTACH_USDT && permission_lacks_machines())
-		note = PERMISSION_MACHINES;
 	probe->info.state = PROBE_ON;
 	snprintf(probe->info.reason, sizeof(probe->info.reason), "%s", note ? note : "");
 }

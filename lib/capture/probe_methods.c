@@ -87,6 +87,10 @@ static bool kprobe_exists(struct probe_set *set, struct probe *probe,
 		snprintf(missing, REASON_TEXT, "this kernel has no kprobes");
 		return false;
 	}
+	if (access("/proc/kallsyms", R_OK)) {
+		snprintf(missing, REASON_TEXT, "kprobes need /proc/kallsyms, which cannot be read");
+		return false;
+	}
 	count = kernel_names_symbol(set->names, method->symbol, probe->symbol);
 	if (count != 1)
 		snprintf(missing, REASON_TEXT,

@@ -179,7 +179,8 @@ void probe_set_pretend(struct probe_set *set)
 			continue;
 		}
 		probe_turn_on(probe);
-		probe->info.reason[0] = '\0';
+		if (!probe_lacks(probe))
+			probe->info.reason[0] = '\0';
 	}
 }
 

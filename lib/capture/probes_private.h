@@ -62,6 +62,8 @@ struct probe_set {
 /* Waits until all that were detached are. */
 void probe_emulators_await(struct probe_set *set);
 
+/* What its events lack for want of a right although it is on; NULL: nothing. */
+const char *probe_lacks(const struct probe *probe);
 void probe_turn_on(struct probe *probe);
 void probe_turn_off(struct probe *probe, const char *reason);
 /*

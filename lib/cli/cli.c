@@ -9,6 +9,7 @@
 #include "lib/base/command.h"
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
+#include "lib/cli/describe.h"
 #include "lib/output/destination.h"
 
 #define FIRST_KEY      0x10000 /* of options without a short one, by their place */
@@ -215,6 +216,10 @@ int cli_parse(const struct cli *cli, int argc, char **argv, void *input)
 	size_t count = 0;
 	int err;
 
+	if (argc == 2 && !strcmp(argv[1], DESCRIBE_OPTION)) {
+		err = cli_describe(cli, argv[0], stdout);
+		exit(err ? failure_report(err) : EXIT_OK);
+	}
 	for (const struct cli_table *table = cli->tables; table->options; table++)
 		for (const struct cli_option *o = table->options; o->help; o++)
 			count++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The command line of a verb as tables of options: they parse and store the values, word the errors and are
- * what -h shows, from which manual pages (docs/man/pages.py) and completion (tools/completion.bash) come.
+ * what -h shows and what manual pages and completion are made of (lib/cli/describe.h).
  * Options that several verbs have are a table of their own.
  */
 #ifndef FAULTLINE_CLI_H

@@ -12,6 +12,7 @@
 #include "lib/base/limits.h"
 #include "lib/base/printable.h"
 #include "lib/base/signals.h"
+#include "lib/cli/describe.h"
 
 static void program_usage(const struct program *program, FILE *file)
 {
@@ -22,6 +23,14 @@ static void program_usage(const struct program *program, FILE *file)
 		"\nEXAMPLES:\n%s\n"
 		"`%s VERB --help` explains a verb; --version prints the version.\n",
 		program->examples, program->name);
+}
+
+/* One line for each: manual pages and completion (docs/man) ask for the rest, verb by verb. */
+static void program_describe(const struct program *program)
+{
+	printf("%s\t%s\n", program->name, program->does);
+	for (size_t i = 0; i < program->verb_count; i++)
+		printf("%s\t%s\n", program->verbs[i].name, program->verbs[i].does);
 }
 
 static const struct verb *program_verb(const struct program *program, const char *name)
@@ -63,6 +72,10 @@ int program_run(const struct program *program, int argc, char **argv)
 		return failure_report(-ENOMEM);
 	if (verb)
 		return program_run_verb(program, verb, argc - 1, argv + 1);
+	if (argc == 2 && !strcmp(first, DESCRIBE_OPTION)) {
+		program_describe(program);
+		return EXIT_OK;
+	}
 	if (help && argc == 3 && (verb = program_verb(program, argv[2])))
 		return program_run_verb(program, verb, 2, (char *[]){argv[2], option, NULL});
 	if (argc > 2 && (first[0] == '-' || help)) {

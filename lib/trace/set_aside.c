@@ -74,7 +74,7 @@ static int look_into(const char *name, bool *recorded, bool *ended)
 	return err;
 }
 
-bool trace_is_abandoned(const char *path)
+bool trace_is_abandoned(const char *path, bool ended_too)
 {
 	struct trace_segment_file file;
 	struct trace_file_header ring;
@@ -94,7 +94,7 @@ bool trace_is_abandoned(const char *path)
 	}
 	numbers_free(&numbers);
 	/* Of another version: its recorder is gone, or it would hold the lock, and what it left is set aside. */
-	return (!err || err == -EPROTO) && !ended;
+	return (!err || err == -EPROTO) && (ended_too || !ended);
 }
 
 /* What others may have put where a segment is to go: a rename would fail, or replace it. */

@@ -13,8 +13,8 @@
 #include "lib/base/numbered_files.h"
 #include "lib/trace/trace.h"
 
-/* Whether this is the file of a flight recorder that ended without its end. */
-bool trace_is_abandoned(const char *path);
+/* Whether this is the file of a flight recorder that ended without its end; `ended`: or of one that came to it. */
+bool trace_is_abandoned(const char *path, bool ended);
 /* Sets all segments but those of `recording` aside. *set_aside: the number of the last ring, 0 if nothing was. */
 int trace_set_aside(const char *path, __u32 recording, __u32 *set_aside);
 

@@ -83,7 +83,8 @@ static int store_create_ring(struct trace_store *store)
 	if (err)
 		return err;
 	if (!store->overwrite)
-		store->replaces = store->replaced >= 0 && trace_is_abandoned(store->path);
+		store->replaces =
+			store->replaced >= 0 && trace_is_abandoned(store->path, store->sets_aside);
 	snprintf(store->current, sizeof(store->current), "%s", store->path);
 	store->fd = files_create_unnamed(AT_FDCWD, store->path, 0600, store->replaces);
 	if (store->fd < 0)
@@ -135,6 +136,7 @@ static int try_open(struct trace_store *store, const struct trace_writer_config 
 	store->fd = store->unnamed = store->replaced = store->locked = -1;
 	store->ring = config->keep_ns || config->max_bytes;
 	store->overwrite = config->overwrite;
+	store->sets_aside = config->set_aside;
 	store->keep_ns = config->keep_ns;
 	store->max_bytes = config->max_bytes;
 	store->header.version = config->merged ? TRACE_VERSION_MERGED : TRACE_VERSION;

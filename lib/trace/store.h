@@ -34,7 +34,8 @@ struct trace_store {
 	int unnamed; /* `path` is still to be given to this descriptor; -1: has happened */
 	bool pipe;   /* not a regular file: what was written cannot be taken back */
 	bool overwrite;
-	bool replaces; /* something has its name */
+	bool sets_aside; /* also a flight recorder that came to its end */
+	bool replaces;	 /* something has its name */
 	int replaced; /* the recording that this one takes the place of, locked; -1: none is there */
 	int locked;   /* this one's file, once it has its name: nobody else replaces it meanwhile */
 	__u32 next;   /* number of the next segment; 0: there is none left */

@@ -20,6 +20,7 @@ struct trace_writer;
 struct trace_writer_config {
 	const char *path; /* "-" streams to stdout */
 	bool overwrite;	  /* replace an existing recording; without it -EEXIST */
+	bool set_aside;	  /* without `overwrite`: a flight recorder that came to its end, too */
 	bool merged;	  /* the frames will say of which host they are */
 	bool held;	  /* leave all at `path` as it is until trace_writer_commit() */
 	int level;	  /* zstd level, 0: default of 1 */
@@ -63,7 +64,7 @@ struct trace_writer_stats {
  *
  * Numbers of segments go on behind those of ours that are there, or begin anew where half of all numbers is
  * used up; a name that is taken is passed over. Without `overwrite` the files of a flight recorder
- * that died are set aside at the commit as STEM.crashed-001.flt and so on; both bounds are then of all of
+ * that died, with `set_aside` of any that has ended, are set aside at the commit as STEM.crashed-001.flt and so on; both bounds are then of all of
  * these together, and the oldest go first.
  */
 int trace_writer_open(struct trace_writer **writer, const struct trace_writer_config *config);

@@ -214,7 +214,7 @@ rm -f a.err # what an earlier one said
 "$FAULTLINE" record --max-size 1M -o disk/a.flt 2>a.err &
 recorder=$!
 wait_for 60 begun a.err
-aside=$(sed -n 's/.*its last recorder died; what that had kept is now //p' a.err)
+aside=$(sed -n 's/.*what its last recorder had kept is now //p' a.err)
 [ -n "$before" ] && [ "$(events_of "$aside")" = "$before" ] && ok "what a recorder that died had kept is set aside" ||
 	not_ok "what a recorder that died had kept is set aside" "'$before' and in '$aside' '$(events_of "$aside")'"
 for how in "" --force; do

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What both programs say of themselves: -h, manual pages, docs and what they do agree.
 
-Manual pages and completion have the options of each verb's -h, from which they come; every
+Every verb has a manual page and completion, made of the tables of its options, with the options of its -h; every
 example of -h, of the manual pages and of README is one that the verb understands; every exit code is
 named wherever they are listed; --csv and --json are followed by no word, which would not be their path.
 What all verbs refuse alike is in refusals.py.
@@ -16,14 +16,15 @@ import tempfile
 
 from refusals import check_all
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-OBSERVER = ("record", "top", "report", "timeline", "footprint", "protect", "slo", "export", "merge", "sim", "accesses", "fleet", "doctor")
-CAMPAIGNS = ("run", "check", "help", "list", "recover", "exec")  # in faultline-inject.1
-REAL = ("iopf", "odp", "pageout", "slow", "vfio")
-VERBS = [("faultline", verb) for verb in OBSERVER] + [("faultline-inject", verb) for verb in CAMPAIGNS + REAL]
+ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+PROGRAMS = ("faultline", "faultline-inject")
+VERBS = [(program, line.split("\t")[0]) for program in PROGRAMS
+         for line in subprocess.run([os.path.join(ROOT, program), "--help-table"], capture_output=True, text=True, check=True)
+         .stdout.splitlines()[1:]]
 COMMON = {"help", "usage", "version"}  # in the page of the program
 REFUSED = "--no-such-option"
-MAN = sorted(page for page in os.listdir(os.path.join(ROOT, "docs", "man")) if page.endswith(".1"))
+WITHOUT_OPTIONS = {("faultline-inject", "list"), ("faultline-inject", "exec")}
+made = tempfile.TemporaryDirectory()  # what is made of the tables: man/, completion/
 CODES = {0, 1, 2, 3, 4, 5, 6, 7}
 passed = failed = 0
 
@@ -64,19 +65,18 @@ def options_of_help(text):
     return found
 
 
-def page_of(program, verb):
-    return f"{program}-{verb}.1" if verb in OBSERVER + REAL else f"{program}.1"
+def make_pages():
+    """{page: its text}, as they are installed (docs/man/pages.py); completion beside them."""
+    for script, folder in (("pages.py", "man"), ("completions.py", "completion")):
+        subprocess.run([sys.executable, os.path.join(ROOT, "docs", "man", script), os.path.join(made.name, folder)], check=True)
+    folder = os.path.join(made.name, "man")
+    return {page: read(folder, page) for page in sorted(os.listdir(folder))}
 
 
-def pages():
-    """{page: {long name: short one}} of the manual pages as they are installed (docs/man/pages.py)."""
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([sys.executable, os.path.join(ROOT, "docs", "man", "pages.py"), folder], check=True)
-        found = {}
-        for page in os.listdir(folder):
-            text = read(folder, page).partition(".Sh OPTIONS")[2].partition("\n.Sh ")[0]
-            found[page] = {name: short for short, name in re.findall(r"^\.It Fl (?:(\w) , )?-([\w-]+)", text, re.M)}
-        return found
+def options_of_page(text):
+    """{long name: short one}."""
+    text = text.partition(".Sh OPTIONS")[2].partition("\n.Sh ")[0]
+    return {name: short for short, name in re.findall(r"^\.It Fl (?:(\w) , )?-([\w-]+)", text, re.M)}
 
 
 def check_width():
@@ -87,31 +87,51 @@ def check_width():
         check(f"{program} {verb} -h has examples, within 80 columns", wrong)
 
 
-def check_options():
-    written = pages()
-    for page in sorted({page_of(*verb) for verb in VERBS}):
-        said = {}
-        for verb in VERBS:
-            if page_of(*verb) == page:
-                said |= {name: short for name, (short, _) in options_of_help(help_of(*verb)).items() if name not in COMMON}
-        check(f"{page} has the options of -h", [f"{name}" for name in said if said[name] != written[page].get(name)]
-              if said else ["-h prints no option"])
-    check("faultline.1 has the options of every verb", [f"--{name} is not in it" for name in COMMON - set(written["faultline.1"])])
+def check_pages():
+    wanted = {f"{program}.1" for program in PROGRAMS} | {f"{program}-{verb}.1" for program, verb in VERBS}
+    check("every verb has a manual page, and there is no other", sorted(wanted ^ set(MAN)))
+    for program, verb in VERBS:
+        said = {name: short for name, (short, _) in options_of_help(help_of(program, verb)).items() if name not in COMMON}
+        written = options_of_page(MAN[f"{program}-{verb}.1"])
+        wrong = [f"--{name}" for name in said.keys() | written.keys() if said.get(name) != written.get(name)]
+        check(f"{program}-{verb}.1 has the options of -h", wrong if said or (program, verb) in WITHOUT_OPTIONS else ["-h prints no option"])
+    for program in PROGRAMS:
+        listed = re.findall(r"^\.Xr (\S+) 1 \.$", MAN[f"{program}.1"].partition(".Sh VERBS")[2].partition("\n.Sh ")[0], re.M)
+        check(f"{program}.1 lists the verbs", sorted({f"{program}-{verb}" for name, verb in VERBS if name == program} ^ set(listed)))
+    check("faultline.1 has the options of every verb",
+          [f"--{name} is not in it" for name in COMMON - set(options_of_page(MAN["faultline.1"]))])
+
+
+def bash_completes(program, *words):
+    script = 'PATH=.:$PATH; . "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); ' \
+             f'_{program.replace("-", "_")}_complete "$1" "${{!#}}"; echo "${{COMPREPLY[@]}}"'
+    return set(run("bash", "-c", script, os.path.join(made.name, "completion", "bash", program), program, *words)[1].split())
+
+
+def zsh_completes(program, verb):
+    """The options that it tells _arguments of."""
+    function = f"_{program.replace('-', '_')}_complete"
+    script = f'compdef() {{ : }}; source "$0"; _arguments() {{ print -rl -- "$@" }}; words=({program} {verb} --); CURRENT=3; {function}'
+    said = run("zsh", "-f", "-c", script, os.path.join(made.name, "completion", "zsh", f"_{program}"))[1]
+    return set(re.findall(r"^\*(--[\w-]+)", said, re.M))
 
 
 def check_completion():
-    """What bash completes is what -h lists, before a verb the verbs."""
-    script = 'PATH=.:$PATH; . tools/completion.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); ' \
-             '_faultline "$1" "${!#}"; echo "${COMPREPLY[@]}"'
-    for program in ("faultline", "faultline-inject"):
-        known = {verb for name, verb in VERBS if name == program}
-        found = set(run("bash", "-c", script, "bash", program, "")[1].split())
-        check(f"bash completes the verbs of {program}", sorted(known ^ found))
-    wrong = []
-    for program, verb in VERBS:
-        found = set(run("bash", "-c", script, "bash", program, verb, "--")[1].split())
-        wrong += [f"{program} {verb}: {name}" for name in {f"--{name}" for name in options_of_help(help_of(program, verb))} ^ found]
-    check("bash completes the options of each verb", wrong)
+    """What shells complete is what -h lists, before a verb the verbs. tests/suites/shells.py types it."""
+    for program in PROGRAMS:
+        known = {verb for name, verb in VERBS if name == program} | {"--help", "--version"}
+        check(f"bash completes the verbs of {program}", sorted(known ^ bash_completes(program, "")))
+    for shell, complete in (("bash", lambda program, verb: bash_completes(program, verb, "--")), ("zsh", zsh_completes)):
+        wrong = []
+        for program, verb in VERBS:
+            said = {f"--{name}" for name in options_of_help(help_of(program, verb))}
+            wrong += [f"{program} {verb}: {name}" for name in said ^ complete(program, verb)]
+        check(f"{shell} completes the options of each verb", wrong)
+    for shell in ("bash", "zsh"):
+        status, said, complaint = run(sys.executable, os.path.join(ROOT, "tests", "suites", "shells.py"), shell,
+                                      os.path.join(made.name, "completion"))
+        check(f"somebody at a prompt of {shell} gets that completed",
+              [] if not status and said else [*re.findall("^not ok.*", said, re.M), *complaint.splitlines()[-3:]])
 
 
 def commands(text):
@@ -152,8 +172,8 @@ def examples():
         text = help_of(program, verb)
         if "EXAMPLES:" in text:
             yield f"{program} {verb} -h", text.partition("EXAMPLES:")[2]
-    for page in MAN:
-        yield page, read("docs", "man", page).partition(".Sh EXAMPLES")[2]
+    for page, text in MAN.items():
+        yield page, text.partition(".Sh EXAMPLES")[2].replace("\\-", "-")
     for page in ("README.md", *(f"docs/{name}" for name in sorted(os.listdir(os.path.join(ROOT, "docs"))) if name.endswith(".md"))):
         lines = re.findall(r"^    (.*)$", read(page), re.M)
         yield page, "\n".join(re.sub(r"\s+# .*$", "", line) for line in lines)
@@ -179,8 +199,8 @@ def check_codes():
     check("the exit codes are those of lib/base/fail.h", [] if enum == CODES else [f"{sorted(enum)}"])
     table = {int(code) for code in re.findall(r"^\| (\d) \|", read("docs", "exit-codes.md"), re.M)}
     check("docs/exit-codes.md names each", [] if table == enum else [f"{sorted(table)}"])
-    for page in MAN:
-        section = re.search(r"^\.Sh EXIT STATUS\n(.*?)^\.Sh ", read("docs", "man", page), re.M | re.S)
+    for page, text in MAN.items():
+        section = re.search(r"^\.Sh EXIT STATUS\n(.*?)^\.Sh ", text, re.M | re.S)
         codes = {int(code) for code in re.findall(r"(?:^\.It |(?<![\w.+-]))(\d)(?= |$)", section[1], re.M)} if section else set()
         wrong = [] if section else ["it has no EXIT STATUS"]
         wrong += [f"{code} is no exit code" for code in sorted(codes - enum)]
@@ -212,8 +232,9 @@ REFUSALS = re.compile(r"old spelling|--csv old|--csv conflicts|--csv nowhere|--c
                       r"--csv takes|--csv \"\$@\"|--json \(|--csv \"\$INJECT\"|--csv out`|--csv WORD")
 
 
+MAN = make_pages()
 check_width()
-check_options()
+check_pages()
 check_completion()
 check_examples()
 check_codes()

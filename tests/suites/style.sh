@@ -77,8 +77,10 @@ result "docs/events.md has every kind of event" $?
 LC_ALL=C.UTF-8 grep -nP '^(?!\||    ).{101}' README.md docs/*.md && bad=1 || bad=0
 result "docs have at most 100 columns, tables and examples aside" $bad
 
+rm -rf build/man
 python3 docs/man/pages.py build/man
 bad=$?
+mandoc -T lint -W warning build/man/*.1 || bad=1
 for page in build/man/*.[1-8]; do
 	[ -z "$(LC_ALL=C.UTF-8 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null)" ] || {
 		echo "man page with warnings: $page"

@@ -53,6 +53,7 @@ told = {name: on(probes(name + "-probes")) for name in ("root", "two", "three", 
 false = {name: sorted(told[name] ^ on(rows)) for name, rows in
          (("root", root), ("two", two), ("three", three), ("limited", limited)) if told[name] != on(rows)}
 machines = table("two-paths", "path")["emulated machines"]
+vfio = table("two-paths", "path")["VFIO"]
 lacks = "fault_detect" in lacking
 wrong = {name: two[name]["reason"] for name in lacking if "CAP_SYS_ADMIN" not in two[name]["reason"]}
 for what, good, detail in (("many are on", len(on(root)) > 40, len(on(root))),
@@ -60,8 +61,15 @@ for what, good, detail in (("many are on", len(on(root)) > 40, len(on(root))),
                            ("doctor tells each beforehand what is recorded then", not false, false),
                            ("on 6.1 that is the emulator, too", lacks == (sys.argv[1] == "6.1"), lacks),
                            ("doctor says so by path, and what would change it",
-                            not lacks or (machines["state"], machines["change"]) == ("not shown", "sudo faultline")
+                            not lacks or (machines["state"], machines["change"]) == ("not shown", "CAP_SYS_ADMIN (sudo faultline)")
                             and "CAP_SYS_ADMIN" in machines["why"], machines),
+                           ("where they are shown, their names and I/Os are root's alone",
+                            lacks or (machines["state"], machines["change"]) == ("partly", "root (sudo faultline)"), machines),
+                           ("VFIO's functions name the right, and so does their path",
+                            (vfio["state"], vfio["change"]) == ("not shown", "CAP_SYS_ADMIN (sudo faultline)"), vfio),
+                           ("who maps has no name without CAP_SYSLOG, and is told",
+                            all("CAP_SYSLOG" in probes("two-probes")[name]["reason"] and not probes("root-probes")[name]["reason"]
+                                for name in ("dma_map", "dma_alloc")), [probes("two-probes")[name] for name in ("dma_map", "dma_alloc")]),
                            ("with it all are on", on(three) == on(root), on(root) ^ on(three)),
                            ("root raises its limit", on(limited) == on(root), on(root) ^ on(limited))):
     print(f"{'ok' if good else 'not ok'} - {what}" + ("" if good else f": {detail}"))

@@ -29,6 +29,13 @@ static bool is_one_of(const char *name, const char *const *names)
 	return *names;
 }
 
+/* There is nobody to ask: what an analysis leaves out has no instance. */
+static bool is_left_out(const struct analysis *a, const struct analyzer *analyzer)
+{
+	return (analyzer == &slo_analyzer && !a->slo) ||
+	       (analyzer == &footprint_analyzer && !a->footprint);
+}
+
 static bool is_of_a_section(const char *name)
 {
 	return is_one_of(name, device_tables) || is_one_of(name, stage_tables) ||
@@ -57,8 +64,10 @@ static void section_tables(const struct page *page, struct writer *writer, const
 	for (size_t i = 0; analyzers[i]; i++) {
 		const struct analyzer_table *t = analyzers[i]->tables;
 
+		if (is_left_out(page->analysis, analyzers[i]))
+			continue;
 		for (; t && t->write; t++) {
-			if (!t->table || (analyzers[i] == &slo_analyzer && !page->analysis->slo))
+			if (!t->table)
 				continue;
 			if (name ? !strcmp(t->table->name, name) : !is_of_a_section(t->table->name))
 				t->write(page->analysis, writer, &everything);

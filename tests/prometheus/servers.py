@@ -69,6 +69,15 @@ class Server:
         assert answer["status"] == "success", answer
         return answer["data"]
 
+    def wait_for(self, expression, seconds=120):
+        """Until a query has series."""
+        limit = time.monotonic() + seconds
+        while time.monotonic() < limit:
+            if self.query(expression):
+                return True
+            time.sleep(0.2)
+        return False
+
     def end(self):
         if self.process.poll() is None:
             self.process.terminate()

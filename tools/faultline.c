@@ -6,6 +6,7 @@
 static const struct verb verbs[] = {
 	{"record", "record events into a .flt file, around a command or until Ctrl-C", verb_record},
 	{"top", "live view of devices by fault rate", verb_top},
+	{"serve", "metrics for Prometheus and a page of the last minutes, by HTTP", verb_serve},
 	{"report", "what faulted, where, why, how long each stage took", verb_report},
 	{"timeline", "single faults, stage by stage", verb_timeline},
 	{"footprint", "which memory devices touch, and how often", verb_footprint},

@@ -17,5 +17,6 @@ int verb_export(int argc, char **argv);
 int verb_sim(int argc, char **argv);
 int verb_accesses(int argc, char **argv);
 int verb_fleet(int argc, char **argv);
+int verb_serve(int argc, char **argv);
 
 #endif

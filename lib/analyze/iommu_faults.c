@@ -174,6 +174,13 @@ const struct iommu_fault *iommu_faults_worst(const struct iommu_faults *f, __u64
 	return worst ? &worst->last : NULL;
 }
 
+__u64 iommu_faults_of_device(const struct iommu_faults *f, __u32 device)
+{
+	const struct iommu_device_faults *found = slots_find(&f->devices, device);
+
+	return found ? found->faults : 0;
+}
+
 const char *iommu_fault_reason(const struct iommu_fault *fault, char text[NAME_TEXT])
 {
 	/* VT-d specification, table "Fault Reason Encodings". */

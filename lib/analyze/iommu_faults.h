@@ -29,6 +29,8 @@ struct iommu_faults;
 void iommu_faults_counts(const struct iommu_faults *faults, struct iommu_faults_counts *counts);
 /* The newest fault of the device with the most of them; NULL if there was none. */
 const struct iommu_fault *iommu_faults_worst(const struct iommu_faults *faults, __u64 *of_device);
+/* Of one device. */
+__u64 iommu_faults_of_device(const struct iommu_faults *faults, __u32 device);
 /* "write to a page that may not be written" or "reason 0x7f". */
 const char *iommu_fault_reason(const struct iommu_fault *fault, char text[NAME_TEXT]);
 /* Table "iommu_fault_totals". */

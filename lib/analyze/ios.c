@@ -281,20 +281,30 @@ static bool ios_has_rows(const struct analysis *a)
 
 static const unsigned int io_kinds[] = {EVENT_IO_COMPLETE, EVENT_BLOCK_COMPLETE};
 
+struct io_totals ios_of_device(const struct analysis *a, __u32 device)
+{
+	const struct io_device *slow = ios_device(a->ios, device);
+	struct io_totals totals = {.faulted = slow ? slow->faulted : 0};
+
+	for (size_t k = 0; k < sizeof(io_kinds) / sizeof(io_kinds[0]); k++) {
+		struct counts_point all = counts_device(a->counts, io_kinds[k], device);
+
+		totals.count += all.count;
+		totals.bytes += all.bytes;
+	}
+	return totals;
+}
+
 static void ios_live(const struct analysis *a, struct live_device *row)
 {
 	const struct io_device *slow = ios_device(a->ios, row->handle);
+	struct io_totals totals = ios_of_device(a, row->handle);
 
-	for (size_t k = 0; k < sizeof(io_kinds) / sizeof(io_kinds[0]); k++) {
-		struct counts_point all = counts_device(a->counts, io_kinds[k], row->handle);
-
-		row->ios += all.count;
-		row->io_bytes += all.bytes;
-	}
-	if (slow) {
+	row->ios += totals.count;
+	row->io_bytes += totals.bytes;
+	row->faulted_ios = totals.faulted;
+	if (slow)
 		row->slow_ios = slow->events;
-		row->faulted_ios = slow->faulted;
-	}
 }
 
 __u64 ios_before(const struct analysis *a, __u32 handle, __u64 time_ns)

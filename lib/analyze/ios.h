@@ -22,6 +22,11 @@ static inline bool event_is_io(const struct event *event)
 struct ios;
 
 __u64 ios_events(const struct ios *ios);
+/* Completed I/Os of a device, and those that met a fault. */
+struct io_totals {
+	__u64 count, bytes, faulted;
+};
+struct io_totals ios_of_device(const struct analysis *analysis, __u32 device);
 /* Completed I/Os of the aggregate windows that were over at time_ns, as far as their frames have come. */
 __u64 ios_before(const struct analysis *analysis, __u32 device, __u64 time_ns);
 

@@ -232,6 +232,24 @@ size_t queue_pairs_count(const struct queue_pairs *q)
 	return HASH_COUNT(q->accounts);
 }
 
+struct pair_totals queue_pairs_of_device(const struct queue_pairs *q, __u32 device)
+{
+	struct pair_totals sum = {0};
+
+	for (const struct pair_account *pair = q->accounts; pair; pair = pair->hh.next) {
+		if (pair->key.device != device)
+			continue;
+		sum.operations += pair->totals.operations;
+		sum.bytes += pair->totals.bytes;
+		sum.rnr_sent += pair->totals.rnr_sent;
+		sum.rnr_received += pair->totals.rnr_received;
+		sum.dropped += pair->totals.dropped;
+		sum.resent += pair->totals.resent;
+		sum.stopped_ns += pair->totals.stopped_ns;
+	}
+	return sum;
+}
+
 __u64 queue_pairs_naks(const struct queue_pairs *q)
 {
 	const struct pair_account *pair;

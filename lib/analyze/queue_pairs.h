@@ -33,6 +33,8 @@ void queue_pairs_destroy(struct queue_pairs *pairs);
 /* NULL: nothing was told of it. */
 const struct pair_totals *queue_pair_totals(const struct queue_pairs *pairs, __u32 device,
 					    __u32 pair);
+/* Summed over the pairs of a device; of pair_totals those that counters tell. */
+struct pair_totals queue_pairs_of_device(const struct queue_pairs *pairs, __u32 device);
 size_t queue_pairs_count(const struct queue_pairs *pairs);
 /* RNR NAKs that all of them have sent, as their counters say. */
 __u64 queue_pairs_naks(const struct queue_pairs *pairs);

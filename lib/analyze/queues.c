@@ -245,7 +245,7 @@ static __u64 open_since(const struct queue *q)
 /* A device's queues in a window: what pieces and open faults of each cover, clipped to it. */
 struct cover {
 	const struct queues *queues;
-	__u32 device;
+	__u32 device; /* DEVICE_NONE: of all */
 	__u64 from, to;
 };
 
@@ -277,7 +277,7 @@ static void cover_fault(void *argument, const struct fault *fault)
 	__u64 from = fault_known_ns(fault);
 	struct queue *q;
 
-	if (fault->device != c->device)
+	if (c->device != DEVICE_NONE && fault->device != c->device)
 		return;
 	q = queues_find(c->queues, fault->device, fault->queue);
 	if (!q)
@@ -289,7 +289,7 @@ static void cover_fault(void *argument, const struct fault *fault)
 		queues_cover(c, q, from, fault_over(fault) ? fault_end_ns(fault) : c->to);
 }
 
-static double queues_covered(const struct cover *c, struct queue *q)
+static __u64 queues_covered(const struct cover *c, struct queue *q)
 {
 	const struct spans *open = &q->cover.open;
 	__u64 sum = 0, before = 0, folded;
@@ -307,7 +307,7 @@ static double queues_covered(const struct cover *c, struct queue *q)
 	sum += folded > before ? folded - before : 0;
 	sum += open->folded_ns;
 	spans_free(&q->cover.open);
-	return (double)sum / (double)(c->to - c->from);
+	return sum;
 }
 
 static struct queue *queues_first_of(struct queue *q, __u32 device)
@@ -334,7 +334,7 @@ double queues_blocked_part(struct queues *queues, __u32 device, __u64 from_ns, _
 	faults_each_open(queues->faults, cover_fault, &c);
 	for (struct queue *q = queues_first_of(queues->queues, device); q;
 	     q = queues_first_of(q->hh.next, device)) {
-		double part = queues_covered(&c, q);
+		double part = (double)queues_covered(&c, q) / (double)(to_ns - from_ns);
 
 		if (part > worst) {
 			worst = part;
@@ -343,6 +343,21 @@ double queues_blocked_part(struct queues *queues, __u32 device, __u64 from_ns, _
 		}
 	}
 	return worst;
+}
+
+void queues_each(struct queues *queues, __u64 now_ns,
+		 void (*each)(void *argument, __u32 device, __u64 blocked_ns), void *argument)
+{
+	struct cover c = {.queues = queues, .device = DEVICE_NONE, .from = 0, .to = now_ns};
+
+	for (struct queue *q = queues->queues; q; q = q->hh.next) {
+		c.device = q->key.device;
+		cover_queue(&c, q);
+	}
+	c.device = DEVICE_NONE;
+	faults_each_open(queues->faults, cover_fault, &c);
+	for (struct queue *q = queues->queues; q; q = q->hh.next)
+		each(argument, q->key.device, queues_covered(&c, q));
 }
 
 /* Spans come by their beginning. */

@@ -43,6 +43,9 @@ void queues_destroy(struct queues *queues);
 double queues_blocked_part(struct queues *queues, __u32 device, __u64 from_ns, __u64 to_ns,
 			   __u16 *queue);
 /* Faults not accounted, or only in part: of queues beyond QUEUES_MAX, or told later than pieces are held. */
+/* How long each queue was blocked until now, by faults that are still open, too. */
+void queues_each(struct queues *queues, __u64 now_ns,
+		 void (*each)(void *argument, __u32 device, __u64 blocked_ns), void *argument);
 __u64 queues_dropped(const struct queues *queues);
 /* Totals of one queue, -ENOENT if it had no fault. */
 int queues_get(const struct queues *queues, __u32 device, __u16 queue,

@@ -324,6 +324,16 @@ int rings_create(struct rings **rings, const struct session *session)
 	return 0;
 }
 
+__u64 rings_frames_of_side(const struct rings *r, __u32 device, unsigned int side)
+{
+	__u64 frames = 0;
+
+	for (const struct ring_account *ring = r->accounts; ring; ring = ring->hh.next)
+		if (ring->key.device == device && ring->key.side == side)
+			frames += ring->totals.frames;
+	return frames;
+}
+
 struct stream rings_stream(struct rings *r)
 {
 	static const struct stream_ops ops = {.events = rings_on_events,

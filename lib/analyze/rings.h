@@ -55,6 +55,8 @@ void rings_destroy(struct rings *rings);
 int rings_subscribe(struct rings *rings, struct ring_sink sink);
 /* All of its rings; NULL: the device has told of none. */
 const struct ring_totals *rings_of_device(const struct rings *rings, __u32 device);
+/* Frames that its rings of one side (enum ring_side) delivered. */
+__u64 rings_frames_of_side(const struct rings *rings, __u32 device, unsigned int side);
 /* Lost frames that its rings have counted and no run told of; whatever the period. */
 __u64 rings_untold(const struct rings *rings, __u32 device);
 /* Frames that NICs lost, by what runs say. */

@@ -147,6 +147,14 @@ bool slo_measured(const struct slo *slo, __u32 device);
 bool slo_fits(const struct slo *slo, size_t objective);
 /* All of the same objective, metric and device, it included; also those that are not kept. */
 __u64 slo_violations_like(const struct slo *slo, const struct slo_violation *violation);
+/* One objective of one device: windows with I/O or frames that were judged, and those of any metric that broke it. */
+struct slo_judgement {
+	const struct slo_objective *objective;
+	__u32 device;
+	__u64 windows, violations;
+};
+void slo_each(const struct slo *slo,
+	      void (*each)(void *argument, const struct slo_judgement *judgement), void *argument);
 struct slo_device_state slo_device(const struct slo *slo, __u32 device);
 const char *slo_metric_name(enum slo_metric metric);
 /* One sentence without a full stop: "12 of 13 slow I/Os overlapped 4 faults; resolve took ...". */

@@ -90,6 +90,24 @@ static struct measured slo_measure(const struct slo *slo, const struct slo_objec
 	return m;
 }
 
+void slo_each(const struct slo *slo,
+	      void (*each)(void *argument, const struct slo_judgement *judgement), void *argument)
+{
+	for (__u32 h = 0; h < slo->devices.end; h = slots_next(&slo->devices, h)) {
+		const struct device_slo *d = slots_find(&slo->devices, h);
+
+		for (size_t i = 0; d && i < d->count; i++) {
+			const struct judged *j = &d->judged[i];
+			struct slo_judgement judgement = {j->objective, h,
+							  j->windows + j->frame_windows, 0};
+
+			for (unsigned int k = 0; k < SLO_METRICS; k++)
+				judgement.violations += j->violations[k];
+			each(argument, &judgement);
+		}
+	}
+}
+
 bool slo_fits(const struct slo *slo, size_t objective)
 {
 	return slo_measure(slo, &slo->set->objectives[objective]).devices;

@@ -283,6 +283,16 @@ static void stalls_keep(struct stalls *s, struct stall *stall)
 	stall_forget(s, stall);
 }
 
+static void count_of_device(struct stalls *s, const struct stall *stall)
+{
+	struct stall_device_totals *totals = slots_make(&s->devices, stall->device);
+
+	if (!totals)
+		return;
+	totals->stalls++;
+	totals->ns += stall_ns(stall, 0);
+}
+
 static void stall_end(struct stalls *s, struct stall_flow *flow, __u64 time_ns)
 {
 	struct stall *stall = flow->open;
@@ -296,6 +306,7 @@ static void stall_end(struct stalls *s, struct stall_flow *flow, __u64 time_ns)
 		return;
 	}
 	s->count++;
+	count_of_device(s, stall);
 	flow->stalls++;
 	if (stall_ns(stall, 0) > flow->longest_ns)
 		flow->longest_ns = stall_ns(stall, 0);
@@ -426,6 +437,7 @@ int stalls_create(struct stalls **stalls, const struct session *session, struct 
 		return failed(-ENOMEM, "no memory for the stalls");
 	s->session = session;
 	pool_init(&s->pool, sizeof(struct stall));
+	slots_init(&s->devices, sizeof(struct stall_device_totals));
 	blame_init(&s->blame);
 	/* A fault that began before the period may have cost frames within it. */
 	return faults_subscribe(faults, (struct fault_sink){NULL, stalls_on_finished, s, true});
@@ -453,6 +465,7 @@ void stalls_destroy(struct stalls *s)
 		memory_free(flow);
 	}
 	pool_free(&s->pool);
+	slots_free(&s->devices);
 	blame_destroy(&s->blame);
 	memory_free(s->kept);
 	memory_free(s);
@@ -483,6 +496,13 @@ struct stall_flow_totals stalls_of_flow(const struct stalls *s, __u32 id)
 	if (flow->open && period_has(session_period(s->session), flow->open->from_ns))
 		totals.open = flow->open;
 	return totals;
+}
+
+struct stall_device_totals stalls_of_device(const struct stalls *s, __u32 device)
+{
+	const struct stall_device_totals *totals = slots_find(&s->devices, device);
+
+	return totals ? *totals : (struct stall_device_totals){0};
 }
 
 __u64 stalls_count(const struct stalls *s)

@@ -61,6 +61,11 @@ void stalls_each_open(const struct stalls *stalls,
 		      void (*each)(void *argument, const struct stall *stall), void *argument);
 
 struct stall_flow_totals stalls_of_flow(const struct stalls *stalls, __u32 flow);
+/* Those of a device that are over, of the period, and how long they were together. */
+struct stall_device_totals {
+	__u64 stalls, ns;
+};
+struct stall_device_totals stalls_of_device(const struct stalls *stalls, __u32 device);
 /* Of the period, that are over. */
 __u64 stalls_count(const struct stalls *stalls);
 /* How often a bounded table was full: then counts are floors. */

@@ -5,6 +5,7 @@
 
 #include "lib/analyze/hash.h"
 #include "lib/analyze/sequence.h"
+#include "lib/analyze/slots.h"
 #include "lib/analyze/stalls.h"
 
 #define STALL_FLOWS_MAX	 65536
@@ -41,6 +42,7 @@ struct stalls {
 	struct stall_flow *named; /* the same, by their names */
 	struct pool pool;	  /* struct stall */
 	struct blame blame;
+	struct slots devices; /* struct stall_device_totals */
 	struct stall **kept; /* a heap, the shortest on top */
 	size_t kept_count, kept_room;
 	__u64 count, serial, dropped;

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "tools/serve/exposition.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/array.h"
+#include "lib/base/clock.h"
+#include "lib/base/printable.h"
+
+#define PREFIX "faultline_"
+/* A sample is names of ours, two labels and a number. */
+#define SAMPLE_MOST 2048
+
+void exposition_begin(struct exposition *out)
+{
+	out->length = 0;
+	out->failed = false;
+}
+
+void exposition_free(struct exposition *out)
+{
+	free(out->text);
+	*out = (struct exposition){0};
+}
+
+size_t exposition_label(char *labels, size_t size, size_t used, const char *name, const char *value)
+{
+	struct printable text = printable_of(value);
+	int more = snprintf(labels + used, size - used, "%s%s=\"", used ? "," : "", name);
+
+	if (more < 0 || used + (size_t)more + 2 > size)
+		return used;
+	used += (size_t)more;
+	for (const char *c = text.text; *c && used + 4 < size; c++) {
+		if (*c == '"' || *c == '\\')
+			labels[used++] = '\\';
+		labels[used++] = *c;
+	}
+	labels[used++] = '"';
+	labels[used] = '\0';
+	return used;
+}
+
+static char *make_room(struct exposition *out, size_t more)
+{
+	if (out->failed || !array_grow(&out->text, &out->room, out->length + more, 1, ARRAY_PLAIN)) {
+		out->failed = true;
+		return NULL;
+	}
+	return out->text + out->length;
+}
+
+static char *append(char *to, const char *text)
+{
+	return text ? stpcpy(to, text) : to;
+}
+
+static char *append_number(char *to, __u64 value)
+{
+	char digits[24], *first = digits + sizeof(digits);
+
+	do
+		*--first = (char)('0' + value % 10);
+	while (value /= 10);
+	memcpy(to, first, (size_t)(digits + sizeof(digits) - first));
+	return to + (digits + sizeof(digits) - first);
+}
+
+static char *append_seconds(char *to, __u64 ns)
+{
+	__u64 rest = ns % NSEC_PER_SEC;
+
+	to = append_number(to, ns / NSEC_PER_SEC);
+	if (!rest)
+		return to;
+	*to++ = '.';
+	for (__u64 unit = NSEC_PER_SEC / 10; rest; unit /= 10) {
+		*to++ = (char)('0' + rest / unit);
+		rest %= unit;
+	}
+	return to;
+}
+
+static bool has(const char *text)
+{
+	return text && *text;
+}
+
+/* All but the value; NULL without memory. */
+static char *begin_sample(struct exposition *out, struct sample_name name)
+{
+	char *to = make_room(out, SAMPLE_MOST);
+
+	if (!to)
+		return NULL;
+	to = append(append(append(to, PREFIX), name.family), name.suffix);
+	if (has(name.labels) || has(name.more)) {
+		*to++ = '{';
+		to = append(to, name.labels);
+		if (has(name.labels) && has(name.more))
+			*to++ = ',';
+		to = append(to, name.more);
+		*to++ = '}';
+	}
+	*to++ = ' ';
+	return to;
+}
+
+static void end_sample(struct exposition *out, char *to)
+{
+	*to++ = '\n';
+	out->length = (size_t)(to - out->text);
+}
+
+void exposition_family(struct exposition *out, const char *name, const char *type, const char *help)
+{
+	char *to = make_room(out, SAMPLE_MOST);
+
+	if (!to)
+		return;
+	out->length += (size_t)snprintf(to, SAMPLE_MOST,
+					"# HELP " PREFIX "%s %s\n# TYPE " PREFIX "%s %s\n", name, help,
+					name, type);
+}
+
+void exposition_count(struct exposition *out, struct sample_name name, __u64 value)
+{
+	char *to = begin_sample(out, name);
+
+	if (to)
+		end_sample(out, append_number(to, value));
+}
+
+void exposition_seconds(struct exposition *out, struct sample_name name, __u64 ns)
+{
+	char *to = begin_sample(out, name);
+
+	if (to)
+		end_sample(out, append_seconds(to, ns));
+}
+
+void exposition_limit(struct exposition *out, struct sample_name name, __u64 value)
+{
+	char *to = begin_sample(out, name);
+
+	if (to)
+		end_sample(out, value == UINT64_MAX ? append(to, "+Inf") : append_number(to, value));
+}
+
+static const char *bound_label(unsigned int bound)
+{
+	static char labels[BOUNDS + 1][32];
+	char *to = labels[bound];
+
+	if (*to)
+		return to;
+	if (bound == BOUNDS)
+		return strcpy(to, "le=\"+Inf\"");
+	to = append_seconds(append(to, "le=\""), bounds_ns(bound));
+	*to++ = '"';
+	*to = '\0';
+	return labels[bound];
+}
+
+static const char *with_bound(const char *more, unsigned int bound, char *text, size_t size)
+{
+	if (!has(more))
+		return bound_label(bound);
+	snprintf(text, size, "%s,%s", more, bound_label(bound));
+	return text;
+}
+
+void exposition_histogram(struct exposition *out, struct sample_name name,
+			  const struct bounded *histogram)
+{
+	struct sample_name bucket = name, sum = name, count = name;
+	__u64 below = 0;
+	char text[128];
+
+	bucket.suffix = "_bucket";
+	for (unsigned int b = 0; b <= BOUNDS; b++) {
+		below += histogram->buckets[b];
+		bucket.more = with_bound(name.more, b, text, sizeof(text));
+		exposition_count(out, bucket, below);
+	}
+	sum.suffix = "_sum";
+	exposition_seconds(out, sum, histogram->sum_ns);
+	count.suffix = "_count";
+	exposition_count(out, count, below);
+}

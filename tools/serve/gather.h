@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* From the analyzers to the rows that are served. */
+#ifndef FAULTLINE_SERVE_GATHER_H
+#define FAULTLINE_SERVE_GATHER_H
+
+#include "tools/serve/tally.h"
+
+/* What is of the server, not of what it observes. */
+struct gather_self {
+	__u64 scrapes, textfile_failures;
+};
+
+/*
+ * Counts all into the ledger as of now_ns (CLOCK_MONOTONIC): what is open is open until then. Allocates for names that are new
+ * only.
+ */
+void gather(struct ledger *ledger, const struct analysis *analysis, const struct tally *tally,
+	    const struct gather_self *self, __u64 now_ns);
+
+#endif

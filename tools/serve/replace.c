@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "tools/serve/replace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/fail.h"
+#include "lib/base/files.h"
+#include "lib/base/printable.h"
+
+#define PASSING_NAME (NAME_MAX + 8)
+
+int replaced_open(struct replaced *file, const char *path, mode_t mode)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	char folder[PATH_MAX];
+	struct stat status;
+
+	*file = (struct replaced){.folder = -1, .mode = mode};
+	if (strlen(path) >= sizeof(file->path) || !*name || strlen(name) > NAME_MAX - 8)
+		return failed(-EINVAL, "%s: is no name for a file", path);
+	snprintf(file->path, sizeof(file->path), "%s", path);
+	snprintf(file->name, sizeof(file->name), "%s", name);
+	file->folder = open(files_folder(path, folder), O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+	if (file->folder < 0)
+		return failed(-errno, "%s: cannot be opened: %s", folder, strerror(errno));
+	if (!fstatat(file->folder, name, &status, AT_SYMLINK_NOFOLLOW) && !S_ISREG(status.st_mode)) {
+		replaced_close(file);
+		return failed(-EEXIST, "%s: is no regular file; accepted: a file, or nothing", path);
+	}
+	return 0;
+}
+
+void replaced_close(struct replaced *file)
+{
+	if (file->folder >= 0)
+		close(file->folder);
+	file->folder = -1;
+}
+
+static int write_passing(const struct replaced *file, const char *passing, const void *bytes, size_t size)
+{
+	int fd, err;
+
+	unlinkat(file->folder, passing, 0);
+	fd = openat(file->folder, passing, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	err = files_write(fd, file->path, bytes, size, NULL);
+	if (!err && fchmod(fd, file->mode))
+		err = -errno;
+	if (close(fd) && !err)
+		err = -errno;
+	if (!err && renameat(file->folder, passing, file->folder, file->name))
+		err = -errno;
+	if (err)
+		unlinkat(file->folder, passing, 0);
+	return err;
+}
+
+void replaced_write(struct replaced *file, const void *bytes, size_t size)
+{
+	char passing[PASSING_NAME];
+	int err;
+
+	if (file->folder < 0)
+		return;
+	snprintf(passing, sizeof(passing), ".%s.new", file->name);
+	err = write_passing(file, passing, bytes, size);
+	file->failures += err != 0;
+	if (err && !file->failing)
+		fprintf(stderr,
+			"faultline: %s: cannot be written: %s; it stays as it is, and is tried again\n",
+			printable_of(file->path).text, strerror(-err));
+	else if (!err && file->failing)
+		fprintf(stderr, "faultline: %s: is written again\n", printable_of(file->path).text);
+	file->failing = err != 0;
+}

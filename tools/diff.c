@@ -42,6 +42,9 @@ static const struct cli_option diff_options[] = {
 	 .count = offsetof(struct diff, fail_count)},
 	{"least", 0, "PERCENT", "Smaller changes are told as small, not as a difference (10%)",
 	 CLI_OWN, DIFF(least), .parse = diff_parse_least},
+	{"least-time", 0, "TIME",
+	 "Likewise of times: by less, two runs differ that are equal but for who else had the CPU (100us)",
+	 CLI_TIME, DIFF(least_ns), 0, UNITS_DURATION_MOST},
 	{"device", 'd', "PATTERN", "Only devices of this name, such as 'tenant0/*'", CLI_TEXT,
 	 DIFF(device), .parse = diff_check_pattern},
 	{0},
@@ -215,6 +218,7 @@ int verb_diff(int argc, char **argv)
 	static const struct offline_verb verb = {
 		.begin = begin_a, .write = read_b, .open = diff_open};
 	struct diff diff = {.least = 10,
+			    .least_ns = 100 * NSEC_PER_USEC,
 			    .config = {.without_footprint = true, .without_findings = true}};
 	int code, err;
 

@@ -13,8 +13,8 @@
 #include "lib/analyze/stages.h"
 #include "tools/offline.h"
 
-/* Found in one of a hundred pairs of equal runs, in all of what is compared together. */
-#define DIFF_LEVEL	   0.01
+/* By chance alone found in one of a thousand pairs of runs, in all of what is compared together. */
+#define DIFF_LEVEL	   0.001
 #define DIFF_SAMPLES_LEAST 20	/* with fewer faults nothing is said of their times */
 #define DIFF_TAIL	   95	/* percent of both runs' faults; those above are the tail */
 #define DIFF_FAULT_SHARE   0.01 /* of a fault's time: what is smaller matters to no fault */
@@ -95,7 +95,8 @@ struct diff {
 	struct offline b;
 	struct analysis_config config;
 	const char *device; /* pattern; NULL: all */
-	double least;	    /* percent: a smaller change is told as small */
+	double least;	    /* percent: a smaller change is told as small, */
+	__u64 least_ns;	    /* and so is this of times */
 	const char *fail[DIFF_CONDITIONS];
 	size_t fail_count;
 	struct diff_condition conditions[DIFF_CONDITIONS];
@@ -117,6 +118,9 @@ void diff_free(struct diff *diff);
 struct offline *diff_offline(struct diff *diff, enum diff_run run);
 
 int diff_judge(struct diff *diff);
+/* The value that so many percent of both are not above. */
+__u16 diff_percentile(const struct compare_sample *a, const struct compare_sample *b,
+		      double percent);
 bool diff_row_is_of_times(unsigned int subject);
 __u64 diff_count(const struct diff_side *side, unsigned int subject);
 /* NULL: there is none. */

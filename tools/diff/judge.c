@@ -94,6 +94,7 @@ static bool matters(const struct diff *diff, const struct diff_device *device, u
 	double whole = fmax(of(&a->group->total), of(&b->group->total));
 
 	return fabs(is - was) >= fmin(was, is) * diff->least / 100 &&
+	       fabs(is - was) >= (double)diff->least_ns &&
 	       fabs(is - was) >= whole * DIFF_FAULT_SHARE;
 }
 
@@ -111,9 +112,8 @@ static void diff_values(const struct diff_device *device, unsigned int run, unsi
 			     room->blocks[run], sample);
 }
 
-/* The value that so many percent of both are not above. */
-static __u16 common_percentile(const struct compare_sample *a, const struct compare_sample *b,
-			       unsigned int percent)
+__u16 diff_percentile(const struct compare_sample *a, const struct compare_sample *b,
+		      double percent)
 {
 	size_t counts[COMPARE_VALUES] = {0}, seen = 0;
 	unsigned int v = 0;
@@ -124,7 +124,7 @@ static __u16 common_percentile(const struct compare_sample *a, const struct comp
 		counts[b->values[i]]++;
 	for (; v < COMPARE_VALUES - 1; v++) {
 		seen += counts[v];
-		if (seen * 100 >= (a->count + b->count) * percent)
+		if ((double)seen * 100 >= (double)(a->count + b->count) * percent)
 			break;
 	}
 	return (__u16)v;
@@ -145,7 +145,7 @@ static void compare_times(struct diff *diff, struct diff_device *device, unsigne
 	if (a.count < DIFF_SAMPLES_LEAST || b.count < DIFF_SAMPLES_LEAST)
 		return;
 	row->verdict = DIFF_NOISE;
-	limit = common_percentile(&a, &b, DIFF_TAIL);
+	limit = diff_percentile(&a, &b, DIFF_TAIL);
 	compare_ranks(&a, &b, &row->main);
 	compare_above(&a, limit, &b, limit, &row->tail);
 	diff->compared += 2;

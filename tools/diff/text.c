@@ -190,13 +190,16 @@ static void write_only(const struct diff *diff, enum diff_run run)
 
 static void write_answer(const struct diff *diff, size_t changes)
 {
+	char least[UNITS_TEXT];
+
 	if (!diff->compared)
 		writer_note(diff->writer, "Nothing to compare: no device has faults in both.");
 	else if (!changes)
 		writer_note(diff->writer,
-			    "Nothing differs by more than chance would do (%zu tests together, "
-			    "1%% level, changes from %g%%).",
-			    diff->compared, diff->least);
+			    "Nothing differs by more than chance and the host would do (%zu tests; "
+			    "what is told: P of all together up to %g, changes from %g%% and %s).",
+			    diff->compared, DIFF_LEVEL, diff->least,
+			    units_format_duration(diff->least_ns, least));
 }
 
 static __u64 faults_of(const struct diff_device *device)

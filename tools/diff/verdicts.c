@@ -80,45 +80,58 @@ static void take_values(struct reader *r, const struct diff_device *device, unsi
 	}
 }
 
-static double share_up_to(const struct compare_sample *sample, double ns)
+/* A as it would be if it just reached the bound. */
+static void stretch(const struct diff_condition *c, __u16 *values, size_t count)
 {
-	unsigned int limit = ns >= 0 ? histogram_bucket((__u64)ns) : 0;
-	size_t within = 0;
+	__u16 to[COMPARE_VALUES];
 
-	for (size_t i = 0; ns >= 0 && i < sample->count; i++)
-		within += sample->values[i] <= limit;
-	return (double)within;
+	for (unsigned int v = 0; v < COMPARE_VALUES; v++) {
+		double ns = (double)histogram_bucket_middle(v) * c->factor + c->offset;
+
+		to[v] = (__u16)histogram_bucket(ns > 0 ? (__u64)fmin(ns, 1e18) : 0);
+	}
+	for (size_t i = 0; i < count; i++)
+		values[i] = to[values[i]];
 }
 
-static __u16 bucket_of(double ns)
+/* P of the smallest, of so many tests, if it is on the bound's side. */
+static double beyond_bound(const struct diff_condition *c, const struct comparison *results,
+			   unsigned int count)
 {
-	return (__u16)histogram_bucket(ns > 0 ? (__u64)fmin(ns, 1e18) : 0);
+	double p = 1;
+
+	for (unsigned int i = 0; i < count; i++)
+		if (c->below ? results[i].difference < 0 : results[i].difference > 0)
+			p = fmin(p, results[i].p * count);
+	return p;
 }
 
-/* If the bound were reached exactly, as many of both would be above the common percentile. */
-static void judge_percentile(const struct diff_condition *c, const struct compare_sample *a,
-			     const struct compare_sample *b, struct diff_reading *reading)
+/*
+ * As many of B as of A at the bound are above a percentile of both. Few faults are above a high one: that B's
+ * are beyond the bound as a whole, or in their tail, says that these are, too, if their numbers do.
+ */
+static void judge_percentile(struct reader *r, struct compare_sample sample[DIFF_RUNS],
+			     struct diff_reading *reading)
 {
-	double part = c->percentile / 100, all = (double)a->count + (double)b->count, value = 0;
-	struct comparison result;
+	const struct diff_condition *c = r->condition;
+	struct comparison results[3];
+	__u16 limit;
 
 	if (!c->relative) {
-		compare_above_known(b, bucket_of(c->offset), 1 - part, &result);
-	} else {
-		for (unsigned int v = 0; v < COMPARE_VALUES; v++) {
-			value = (double)histogram_bucket_middle(v);
-			if (share_up_to(b, value) +
-				    share_up_to(a, (value - c->offset) / c->factor) >=
-			    part * all)
-				break;
-		}
-		compare_above(a, bucket_of((value - c->offset) / c->factor), b, bucket_of(value),
-			      &result);
+		__u64 ns = (__u64)c->offset;
+
+		compare_above_known(&sample[DIFF_B], (__u16)histogram_bucket(ns),
+				    1 - c->percentile / 100, results);
+		reading->p = beyond_bound(c, results, 1);
+		return;
 	}
-	reading->p = result.p;
-	/* It must be on the side that the bound is about. */
-	if (c->below ? result.difference > 0 : result.difference < 0)
-		reading->p = 1;
+	stretch(c, r->values[DIFF_A], sample[DIFF_A].count);
+	compare_ranks(&sample[DIFF_A], &sample[DIFF_B], &results[0]);
+	limit = diff_percentile(&sample[DIFF_A], &sample[DIFF_B], c->percentile);
+	compare_above(&sample[DIFF_A], limit, &sample[DIFF_B], limit, &results[1]);
+	limit = diff_percentile(&sample[DIFF_A], &sample[DIFF_B], fmin(c->percentile, DIFF_TAIL));
+	compare_above(&sample[DIFF_A], limit, &sample[DIFF_B], limit, &results[2]);
+	reading->p = beyond_bound(c, results, 3);
 }
 
 /* Of the share each fault's part in the ratio of sums (its linearization), of the mean its time. */
@@ -202,7 +215,7 @@ static void judge_times(struct reader *r, const struct diff_device *device, unsi
 		return;
 	}
 	take_values(r, device, subject, sample);
-	judge_percentile(c, &sample[DIFF_A], &sample[DIFF_B], reading);
+	judge_percentile(r, sample, reading);
 }
 
 static void judge_row(struct reader *r, const struct diff_device *device, unsigned int subject,

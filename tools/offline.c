@@ -174,8 +174,10 @@ static int offline_open(struct offline *o, const struct analysis_config *config,
 	if (err)
 		return err;
 	o->inputs[0] = o->path;
-	if (verb->open)
-		return verb->open(o);
+	if (verb->open) {
+		err = verb->open(o);
+		return !err && offline_has_hosts(o) ? tell_writer_hosts(o) : err;
+	}
 	analysis_tables(verb->analyzer, tables);
 	o->tells_hosts = offline_has_hosts(o) && tables[1];
 	if (o->tells_hosts)
@@ -373,13 +375,14 @@ int offline_write(struct offline *o, const struct analyzer *analyzer, const stru
 /* A sentence on stderr of one of several hosts names it. */
 static void offline_aside(const struct offline *o, const char *sentence)
 {
-	char named[sizeof(o->hosts->name) + UNKNOWN_TEXT + FLOOR_TEXT];
+	char named[sizeof(o->hosts->name) + UNKNOWN_TEXT + FLOOR_TEXT + 16];
 
 	if (!*sentence)
 		return;
-	if (offline_has_hosts(o))
-		snprintf(named, sizeof(named), "%s: %s", o->hosts[o->host].name, sentence);
-	common_aside(&o->output, offline_has_hosts(o) ? named : sentence);
+	snprintf(named, sizeof(named), "%s%s%s%s%s", o->called ? o->called : "",
+		 o->called ? ": " : "", offline_has_hosts(o) ? o->hosts[o->host].name : "",
+		 offline_has_hosts(o) ? ": " : "", sentence);
+	common_aside(&o->output, named);
 }
 
 static void tell_left_out(struct offline *o)
@@ -424,7 +427,7 @@ static int offline_tell_limits(struct offline *o)
 
 		offline_turn(o, i);
 		session_kept_text(o->analysis->session, kept);
-		if (!offline_has_hosts(o))
+		if (!offline_has_hosts(o) && !o->called)
 			return common_limits(&o->output, kept, floor);
 		offline_aside(o, kept);
 		if (floor)

@@ -11,6 +11,8 @@ static const struct verb verbs[] = {
 	{"footprint", "which memory devices touch, and how often", verb_footprint},
 	{"protect", "what to pin so that devices hardly fault, and at what cost", verb_protect},
 	{"slo", "which I/O broke its objective, and which fault caused it", verb_slo},
+	{"explain", "one fault: why it took its time, who waited, what would have helped",
+	 verb_explain},
 	{"export", "recordings as Parquet files, for engines that hold a fleet's", verb_export},
 	{"merge", "one recording of those of several hosts", verb_merge},
 	{"sim", "translation for many tenants, simulated: DevTLB, IOTLB, PTB, prefetching",

@@ -13,6 +13,8 @@ static const struct verb verbs[] = {
 	{"protect", "what to pin so that devices hardly fault, and at what cost", verb_protect},
 	{"slo", "which I/O broke its objective, and which fault caused it", verb_slo},
 	{"diff", "what differs between two recordings, and what of it is chance", verb_diff},
+	{"explain", "one fault: why it took its time, who waited, what would have helped",
+	 verb_explain},
 	{"export", "recordings as Parquet files, for engines that hold a fleet's", verb_export},
 	{"merge", "one recording of those of several hosts", verb_merge},
 	{"sim", "translation for many tenants, simulated: DevTLB, IOTLB, PTB, prefetching",

@@ -14,6 +14,7 @@ int verb_protect(int argc, char **argv);
 int verb_merge(int argc, char **argv);
 int verb_slo(int argc, char **argv);
 int verb_diff(int argc, char **argv);
+int verb_explain(int argc, char **argv);
 int verb_export(int argc, char **argv);
 int verb_sim(int argc, char **argv);
 int verb_accesses(int argc, char **argv);

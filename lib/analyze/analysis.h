@@ -16,6 +16,7 @@
 #include "lib/analyze/period.h"
 
 struct slo_set;
+struct explain_wish;
 
 struct analysis_config {
 	/* Windows kept of each curve (rates, footprint over time); 0: all, for offline use. */
@@ -32,6 +33,8 @@ struct analysis_config {
 	unsigned int burst_faults;
 	/* Objectives to judge (lib/analyze/slo.h), NULL: none. Borrowed until destroy. */
 	const struct slo_set *slos;
+	/* Who wants faults explained (lib/analyze/explain.h), NULL: nobody. Borrowed until destroy. */
+	const struct explain_wish *explain;
 	/* What to tell of: --since, --until. The whole stream is to be fed all the same. */
 	struct period period;
 	/* Per-page tables of the footprint are left out; they are what takes memory. */

@@ -407,6 +407,11 @@ int slo_create(struct slo **slo, const struct slo_set *set, struct faults *fault
 				(struct fault_sink){slo_on_began, slo_on_finished, s, true});
 }
 
+void slo_subscribe(struct slo *slo, struct slo_sink sink)
+{
+	slo->sink = sink;
+}
+
 struct stream slo_stream(struct slo *slo)
 {
 	static const struct stream_ops ops = {

@@ -105,6 +105,12 @@ struct slo_violation {
 	__u64 not_kept_ns; /* the last of them ended */
 };
 
+/* Who is told of each fault that an objective's cause names. Both are borrowed. */
+struct slo_sink {
+	void (*names)(void *self, const struct slo_violation *violation, const struct fault *fault);
+	void *self;
+};
+
 struct slo_device_state {
 	__u64 violations;     /* so far */
 	__u64 last_window;    /* end of the newest window judged, ns */
@@ -122,6 +128,8 @@ int slo_create(struct slo **slo, const struct slo_set *set, struct faults *fault
 	       const struct period *period);
 /* From now on objectives of NICs are judged, too. -ENOSPC. */
 int slo_watch_frames(struct slo *slo, struct rings *rings, struct stalls *stalls);
+/* At most one subscriber. */
+void slo_subscribe(struct slo *slo, struct slo_sink sink);
 struct stream slo_stream(struct slo *slo);
 void slo_destroy(struct slo *slo);
 __u64 slo_violations(const struct slo *slo);

@@ -19,6 +19,7 @@ struct slow {
 /* What is being gathered about one violation. */
 struct search {
 	struct slo_violation *v;
+	const struct slo_sink *sink;
 	const struct device_slo *device;
 	__u64 stage_ns[STAGES], merged[STAGES];
 	unsigned int before[STAGES]; /* of stages that are merged into this one, at most */
@@ -117,6 +118,8 @@ static void slo_cause_consider(void *argument, const struct fault *fault)
 	if (fault->device != s->device->device || !from || !slo_cause_concerns(s, fault, from, to))
 		return;
 	s->v->faults++;
+	if (s->sink->names)
+		s->sink->names(s->sink->self, s->v, fault);
 	stage_times(fault, &times);
 	for (unsigned int k = 0; k < STAGES; k++) {
 		unsigned int before = stage_before(fault->seen, k);
@@ -154,7 +157,8 @@ static void count_not_kept(const struct search *s)
 
 void slo_explain(const struct slo *slo, const struct device_slo *device, struct slo_violation *v)
 {
-	struct search s = {.v = v, .device = device, .reached_ns = v->to_ns};
+	struct search s = {
+		.v = v, .sink = &slo->sink, .device = device, .reached_ns = v->to_ns};
 
 	v->stage = STAGES;
 	if (!slo_cause_gather(&s) ||

@@ -120,6 +120,7 @@ struct slo {
 	const struct slo_set *set;
 	const struct stalled *stalled; /* of the violation that is being explained */
 	struct faults *reconstruction;
+	struct slo_sink sink;
 	struct stalls *stalls; /* NULL: no objective of frames is judged */
 	struct period period;
 	struct slots devices; /* struct device_slo */

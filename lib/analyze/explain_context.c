@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What faults are explained by: remembered as it comes, found by time, thread, page or device. */
+#include <string.h>
+
+#include "lib/analyze/analysis.h"
+#include "lib/analyze/explain_private.h"
+#include "lib/base/array.h"
+
+static __u64 io_until(const void *item)
+{
+	return ((const struct explain_io *)item)->to_ns;
+}
+
+static __u64 overflow_until(const void *item)
+{
+	return ((const struct event *)item)->time_ns;
+}
+
+static __u64 run_until(const void *item)
+{
+	return ((const struct explain_run *)item)->handler_ns;
+}
+
+static __u64 explain_fault_until(const void *item)
+{
+	return fault_end_ns(&((const struct explain_fault *)item)->fault);
+}
+
+void explain_context_init(struct explain *e)
+{
+	e->faults = (struct memory){.size = sizeof(struct explain_fault),
+				    .until_ns = explain_fault_until};
+	e->ios = (struct memory){.size = sizeof(struct explain_io), .until_ns = io_until};
+	e->overflows = (struct memory){.size = sizeof(struct event), .until_ns = overflow_until};
+	pool_init(&e->thread_pool, sizeof(struct explain_thread));
+	pool_init(&e->taken_pool, sizeof(struct explain_taken));
+	pool_init(&e->named_pool, sizeof(struct explain_named));
+	pool_init(&e->broken_pool, sizeof(struct explain_broken));
+}
+
+void explain_context_free(struct explain *e)
+{
+	for (struct explain_thread *thread = e->threads; thread; thread = thread->hh.next)
+		memory_free(thread->runs.items);
+	HASH_CLEAR(hh, e->threads);
+	HASH_CLEAR(hh, e->taken);
+	pool_free(&e->thread_pool);
+	pool_free(&e->taken_pool);
+	memory_free(e->faults.items);
+	memory_free(e->ios.items);
+	memory_free(e->overflows.items);
+	memory_free(e->injections);
+}
+
+/* NULL: there are too many, or there is no room. */
+static struct explain_thread *explain_thread_of(struct explain *e, __u32 tid)
+{
+	struct explain_thread *thread;
+
+	HASH_FIND(hh, e->threads, &tid, sizeof(tid), thread);
+	if (thread || HASH_COUNT(e->threads) >= EXPLAIN_THREADS_MAX)
+		return thread;
+	thread = pool_take(&e->thread_pool);
+	if (!thread)
+		return NULL;
+	thread->tid = tid;
+	thread->runs = (struct memory){.size = sizeof(struct explain_run), .until_ns = run_until};
+	HASH_ADD(hh, e->threads, tid, sizeof(thread->tid), thread);
+	if (thread->hh.tbl)
+		return thread;
+	pool_give(&e->thread_pool, thread);
+	return NULL;
+}
+
+static void remember_run(struct explain *e, const struct event *event)
+{
+	struct explain_thread *thread = explain_thread_of(e, event->tid);
+	struct explain_run *run = thread ? memory_push(&thread->runs) : NULL;
+
+	if (run)
+		*run = (struct explain_run){
+			.handler_ns = event->time_ns,
+			.woken_ns = thread->woken_ns,
+			.ran_ns = thread->ran_ns,
+			.key = {event->device, event->pasid, event->group, event->instance}};
+}
+
+static void remember_response(struct explain *e, const struct event *event)
+{
+	const struct blame_key key = {event->device, event->pasid, event->group, event->instance};
+	struct explain_thread *thread = explain_thread_of(e, event->tid);
+	struct explain_run *run;
+
+	if (!thread || thread->runs.head == thread->runs.tail)
+		return;
+	run = memory_at(&thread->runs, thread->runs.tail - 1);
+	if (!memcmp(&run->key, &key, sizeof(key)))
+		run->response_ns = event->time_ns;
+}
+
+static void remember_scheduling(struct explain *e, const struct event *event)
+{
+	struct explain_thread *thread = explain_thread_of(e, event->tid);
+
+	if (!thread)
+		return;
+	thread->ran_ns = event->time_ns;
+	thread->woken_ns = event->time_ns > event->value ? event->time_ns - event->value : 0;
+}
+
+static void remember_injection(struct explain *e, const struct event *event)
+{
+	bool all = event->device == DEVICE_NONE || event->device == DEVICE_ALL;
+	const struct explain_injection new = {.id = event->value,
+					      .from_ns = event->time_ns,
+					      .device = all ? DEVICE_ALL : event->device,
+					      .pid = event->pid,
+					      .point = event->code};
+
+	if (event->kind == EVENT_INJECT_START) {
+		if (e->injection_count < EXPLAIN_INJECTIONS_MAX &&
+		    array_grow(&e->injections, &e->injection_room, e->injection_count + 1, sizeof(new),
+			       ARRAY_LIMITED))
+			e->injections[e->injection_count++] = new;
+		return;
+	}
+	for (size_t i = e->injection_count; i-- > 0;) {
+		struct explain_injection *old = &e->injections[i];
+
+		if (old->id != new.id || old->device != new.device || old->pid != new.pid ||
+		    old->to_ns)
+			continue;
+		old->to_ns = event->time_ns;
+		return;
+	}
+}
+
+static struct explain_taken *taken_make(struct explain *e, const struct taken_key *key)
+{
+	struct explain_taken *taken;
+
+	HASH_FIND(hh, e->taken, key, sizeof(*key), taken);
+	if (taken)
+		return taken;
+	taken = HASH_COUNT(e->taken) < EXPLAIN_TAKEN_MAX ? pool_take(&e->taken_pool) : NULL;
+	if (!taken) {
+		e->taken_full = true;
+		return NULL;
+	}
+	taken->key = *key;
+	HASH_ADD(hh, e->taken, key, sizeof(taken->key), taken);
+	if (taken->hh.tbl)
+		return taken;
+	pool_give(&e->taken_pool, taken);
+	e->taken_full = true;
+	return NULL;
+}
+
+static void page_taken(struct explain *e, const struct event *event, __u64 page)
+{
+	const struct taken_key key = {page, event->device, event->pasid};
+	struct explain_taken *taken = taken_make(e, &key);
+	struct taken_time *newest;
+
+	if (!taken)
+		return;
+	newest = &taken->at[(taken->next + TAKEN_TIMES - 1) % TAKEN_TIMES];
+	if (event->kind == EVENT_INVALIDATE_FREED && newest->token == event->value) {
+		newest->freed_ns = event->time_ns;
+		newest->written = event->flags & EVENT_MAJOR;
+		return;
+	}
+	taken->at[taken->next] = (struct taken_time){
+		.sent_ns = event->time_ns,
+		.freed_ns = event->kind == EVENT_INVALIDATE_FREED ? event->time_ns : 0,
+		.token = event->value,
+		.written = event->flags & EVENT_MAJOR};
+	taken->next = (taken->next + 1) % TAKEN_TIMES;
+}
+
+#define TAKEN_PAGES_MOST 512 /* of one invalidation: a page of 2 MiB */
+
+static void remember_taken(struct explain *e, const struct event *event)
+{
+	__u64 first = event->address >> 12, pages = event->length >> 12;
+
+	if (pages > TAKEN_PAGES_MOST)
+		e->taken_full = true;
+	for (__u64 i = 0; i < pages && i < TAKEN_PAGES_MOST; i++)
+		page_taken(e, event, first + i);
+}
+
+static void remember_io(struct explain *e, const struct event *event)
+{
+	struct explain_io *io;
+
+	if (!(event->code & IO_FAULTED) || event->code & IO_PART)
+		return;
+	io = memory_push(&e->ios);
+	if (io)
+		*io = (struct explain_io){
+			.from_ns = event->time_ns > event->value ? event->time_ns - event->value : 0,
+			.to_ns = event->time_ns,
+			.address = event->address,
+			.length = event->length,
+			.device = event->device,
+			.queue = event->queue,
+			.code = event->code};
+}
+
+void explain_remember(struct explain *e, const struct event *event)
+{
+	struct event *overflow;
+
+	switch (event->kind) {
+	case EVENT_FAULT_HANDLER:
+		remember_run(e, event);
+		break;
+	case EVENT_FAULT_RESPONSE:
+		remember_response(e, event);
+		break;
+	case EVENT_SCHED_RUN:
+		remember_scheduling(e, event);
+		break;
+	case EVENT_INJECT_START:
+	case EVENT_INJECT_STOP:
+		remember_injection(e, event);
+		break;
+	case EVENT_INVALIDATE_DEVICE:
+	case EVENT_INVALIDATE_FREED:
+		remember_taken(e, event);
+		break;
+	case EVENT_FAULT_OVERFLOW:
+		overflow = memory_push(&e->overflows);
+		if (overflow)
+			*overflow = *event;
+		break;
+	case EVENT_IO_COMPLETE:
+		remember_io(e, event);
+		break;
+	}
+}
+
+const struct explain_run *explain_run_of(const struct explain *e, const struct fault *fault,
+					 const struct memory **runs, __u64 *index)
+{
+	__u64 handler_ns = explain_at(fault, EVENT_FAULT_HANDLER), low, high;
+	struct explain_thread *thread;
+
+	HASH_FIND(hh, e->threads, &fault->handler_tid, sizeof(fault->handler_tid), thread);
+	if (!thread || !handler_ns)
+		return NULL;
+	low = thread->runs.head;
+	high = thread->runs.tail;
+	while (low < high) {
+		__u64 middle = low + (high - low) / 2;
+		const struct explain_run *run = memory_at(&thread->runs, middle);
+
+		if (run->handler_ns < handler_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*runs = &thread->runs;
+	*index = low;
+	return low < thread->runs.tail ? memory_at(&thread->runs, low) : NULL;
+}
+
+bool explain_same_machine(const struct explain *e, __u32 a, __u32 b)
+{
+	const struct device_info *x = session_device(e->analysis->session, a);
+	const struct device_info *y = session_device(e->analysis->session, b);
+
+	return a == b || (x && y && x->kind == DEVICE_EMULATED && y->kind == DEVICE_EMULATED &&
+			  x->pid == y->pid);
+}
+
+static bool injection_means(const struct explain *e, const struct explain_injection *injection,
+			    __u32 device)
+{
+	const struct device_info *info;
+
+	if (injection->device != DEVICE_ALL)
+		return injection->device == device;
+	info = session_device(e->analysis->session, device);
+	return info && info->pid == injection->pid;
+}
+
+const struct explain_injection *explain_injected(const struct explain *e, __u32 device,
+						 unsigned int point, __u64 from_ns, __u64 to_ns)
+{
+	for (size_t i = 0; i < e->injection_count; i++) {
+		const struct explain_injection *injection = &e->injections[i];
+
+		if (injection->point == point && injection->from_ns <= to_ns &&
+		    (!injection->to_ns || injection->to_ns >= from_ns) &&
+		    injection_means(e, injection, device))
+			return injection;
+	}
+	return NULL;
+}
+
+const struct taken_time *explain_taken_before(const struct explain *e, const struct fault *fault,
+					      __u64 before_ns)
+{
+	const struct taken_key key = {fault->address >> 12, fault->device, fault->pasid};
+	const struct taken_time *last = NULL;
+	struct explain_taken *taken;
+
+	HASH_FIND(hh, e->taken, &key, sizeof(key), taken);
+	for (unsigned int i = 0; taken && i < TAKEN_TIMES; i++) {
+		const struct taken_time *at = &taken->at[i];
+
+		if (at->sent_ns && at->sent_ns <= before_ns &&
+		    (!last || at->sent_ns > last->sent_ns))
+			last = at;
+	}
+	return last;
+}
+
+bool explain_same_group(const struct fault *a, const struct fault *b)
+{
+	return a->device == b->device && a->pasid == b->pasid && a->group == b->group &&
+	       a->instance == b->instance;
+}
+
+struct near {
+	const struct fault *of;
+	__u64 from_ns, to_ns;
+	explain_visit *visit;
+	void *argument;
+};
+
+static void visit_if_near(void *argument, const struct fault *fault)
+{
+	const struct near *near = argument;
+	__u64 begin = fault_known_ns(fault);
+
+	if (!begin || begin > near->to_ns ||
+	    (explain_same_group(fault, near->of) && fault->address == near->of->address))
+		return;
+	if (!fault_over(fault) || fault_end_ns(fault) >= near->from_ns)
+		near->visit(near->argument, fault);
+}
+
+/* They are handed over about as they end: one that was up to a second late is met. */
+void explain_each_near(const struct explain *e, const struct fault *of, __u64 from_ns, __u64 to_ns,
+		       explain_visit *visit, void *argument)
+{
+	struct near near = {of, from_ns, to_ns, visit, argument};
+
+	for (__u64 i = e->faults.tail; i-- > e->faults.head;) {
+		const struct explain_fault *kept = memory_at(&e->faults, i);
+
+		if (fault_end_ns(&kept->fault) + EXPLAIN_SETTLE_NS < from_ns)
+			break;
+		visit_if_near(&near, &kept->fault);
+	}
+	faults_each_open(e->analysis->faults, visit_if_near, &near);
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Explanations: made sentence by sentence, and written. */
+#include <string.h>
+
+#include "lib/analyze/analysis.h"
+#include "lib/analyze/explain_private.h"
+#include "lib/base/array.h"
+
+static const char *const part_names[EXPLAIN_PARTS] = {
+	[EXPLAIN_WHO] = "who",		 [EXPLAIN_MEMORY] = "memory",
+	[EXPLAIN_OUTCOME] = "outcome",	 [EXPLAIN_CAUSE] = "cause",
+	[EXPLAIN_STAGE] = "stage",	 [EXPLAIN_WAITED] = "waited",
+	[EXPLAIN_OBJECTIVE] = "objective", [EXPLAIN_HELP] = "help",
+	[EXPLAIN_UNKNOWN] = "unknown",
+};
+
+static const char *const cause_names[EXPLAIN_CAUSES] = {
+	[CAUSE_UNKNOWN] = "unknown",   [CAUSE_INJECTION] = "injection",
+	[CAUSE_HELD_BACK] = "held_back", [CAUSE_ORDER] = "queue_order",
+	[CAUSE_GROUP] = "group",       [CAUSE_BUSY] = "busy_handler",
+	[CAUSE_CPU] = "cpu_wait",      [CAUSE_STORAGE] = "storage",
+	[CAUSE_MEMORY] = "memory",     [CAUSE_PEERS] = "other_groups",
+	[CAUSE_INTERRUPT] = "interrupt", [CAUSE_IOMMU] = "iommu",
+	[CAUSE_LOST] = "response_lost", [CAUSE_SILENT] = "no_response",
+	[CAUSE_OVERFLOW] = "overflow", [CAUSE_DISCARDED] = "discarded",
+};
+
+const char *explain_cause_name(enum explain_cause cause)
+{
+	return cause_names[cause];
+}
+
+const char *explain_part_name(enum explain_part part)
+{
+	return part_names[part];
+}
+
+void explanation_begin(struct explanation *to, const struct analysis *analysis,
+		       const struct explain_fault *fault)
+{
+	to->analysis = analysis;
+	to->fault = fault->fault;
+	to->row = fault->row;
+	to->cause = CAUSE_UNKNOWN;
+	to->count = to->used = 0;
+}
+
+static const char no_text[] = "";
+
+const char *explanation_text(const struct explanation *explanation, const struct explained *item)
+{
+	return item->text == SIZE_MAX ? no_text : explanation->texts + item->text;
+}
+
+/* Without memory the reading stops, and is said to have. */
+struct explained *explanation_add(struct explanation *to, struct explained item,
+				  const struct sentence *words)
+{
+	if (!array_grow(&to->items, &to->room, to->count + 1, sizeof(item), ARRAY_LIMITED))
+		return NULL;
+	item.text = SIZE_MAX;
+	if (words) {
+		if (!array_grow(&to->texts, &to->texts_room, to->used + words->used + 1, 1,
+				ARRAY_LIMITED))
+			return NULL;
+		item.text = to->used;
+		memcpy(to->texts + to->used, words->text, words->used + 1);
+		to->used += words->used + 1;
+	}
+	to->items[to->count] = item;
+	return &to->items[to->count++];
+}
+
+void explanation_free(struct explanation *explanation)
+{
+	memory_free(explanation->items);
+	memory_free(explanation->texts);
+	*explanation = (struct explanation){0};
+}
+
+bool explanation_copy(struct explanation *to, const struct explanation *from)
+{
+	struct explanation copy = *from;
+
+	copy.items = NULL;
+	copy.texts = NULL;
+	copy.room = copy.texts_room = 0;
+	if (!array_grow(&copy.items, &copy.room, from->count + 1, sizeof(*from->items),
+			ARRAY_LIMITED) ||
+	    !array_grow(&copy.texts, &copy.texts_room, from->used + 1, 1, ARRAY_LIMITED)) {
+		memory_free(copy.items);
+		return false;
+	}
+	if (from->count)
+		memcpy(copy.items, from->items, from->count * sizeof(*from->items));
+	if (from->used)
+		memcpy(copy.texts, from->texts, from->used);
+	*to = copy;
+	return true;
+}
+
+void explain_tell_injection(struct sentence *words, const struct explain_injection *injection)
+{
+	static const char *const does[EXPLAIN_POINTS] = {
+		[POINT_DELIVERY] = "delays stage delivery",
+		[POINT_DISPATCH] = "delays stage dispatch",
+		[POINT_RESOLVE] = "delays stage resolve",
+		[POINT_RESPOND] = "delays stage respond",
+		[POINT_LOST] = "loses responses",
+		[POINT_FAILURE] = "makes responses failures",
+		[POINT_OVERFLOW] = "makes the page request queue behave as if full",
+		[POINT_DUPLICATE] = "raises requests twice",
+		[POINT_EVICT] = "evicts pages",
+		[POINT_HOG] = "keeps CPUs busy",
+	};
+
+	sentence_add(words, "an injection that %s (id %llu)",
+		     injection->point < EXPLAIN_POINTS && does[injection->point]
+			     ? does[injection->point]
+			     : "acts elsewhere",
+		     injection->id);
+}
+
+void explain_tell_group(struct sentence *words, const struct explain *e, __u32 device, __u32 group,
+			__u32 instance)
+{
+	char name[DEVICE_NAME_TEXT];
+
+	sentence_add(words, "group %u.%u of %s", group, instance,
+		     session_device_name(e->analysis->session, device, name));
+}
+
+struct explained explained_fault(enum explain_part part, unsigned int stage,
+				 enum explain_cause cause, const struct fault *fault)
+{
+	return (struct explained){.part = part,
+				  .stage = stage,
+				  .cause = cause,
+				  .evidence = "fault",
+				  .from_ns = fault_known_ns(fault),
+				  .to_ns = fault_over(fault) ? fault_end_ns(fault) : 0,
+				  .address = fault->address,
+				  .device = fault->device,
+				  .pasid = fault->pasid,
+				  .group = fault->group,
+				  .instance = fault->instance,
+				  .queue = fault->queue};
+}
+
+struct explained explained_injection(enum explain_part part, unsigned int stage,
+				     const struct explain_injection *injection)
+{
+	return (struct explained){.part = part,
+				  .stage = stage,
+				  .cause = CAUSE_INJECTION,
+				  .evidence = "injection",
+				  .from_ns = injection->from_ns,
+				  .to_ns = injection->to_ns,
+				  .count = injection->id,
+				  .device = injection->device == DEVICE_ALL ? DEVICE_NONE
+									    : injection->device,
+				  .pasid = PASID_NONE,
+				  .queue = QUEUE_NONE};
+}
+
+void explanation_write_text(const struct explanation *explanation, struct writer *writer)
+{
+	for (int part = 0; part < EXPLAIN_PARTS; part++) {
+		for (size_t i = 0; i < explanation->count; i++) {
+			const struct explained *item = &explanation->items[i];
+			const char *text = explanation_text(explanation, item);
+
+			if ((int)item->part == part && *text)
+				writer_note(writer, "%s", text);
+		}
+	}
+}
+
+struct explain_row {
+	const struct explanation *explanation;
+	const struct explained *item;
+	__u64 sentence, start, total;
+};
+
+static bool is_named(const struct explain_row *row)
+{
+	return row->item->evidence && row->item->device != DEVICE_NONE;
+}
+
+static bool names_group(const struct explain_row *row)
+{
+	return is_named(row) && row->item->instance;
+}
+
+static double share_of(const struct explain_row *row)
+{
+	if (!row->total || row->item->ns == 0)
+		return 0.0 / 0.0;
+	return 100.0 * (double)row->item->ns / (double)row->total;
+}
+
+#define EXPLANATION(COLUMN)                                                                    \
+	COLUMN(row, none, COUNT, 6, SHOWN, row->explanation->row)                              \
+	COLUMN(sentence, none, COUNT, 8, SHOWN, row->sentence)                                 \
+	COLUMN(start, none, TIME, 15, WIDE, count_or_none(row->start))                         \
+	COLUMN(device, none, TEXT, 12, SHOWN,                                                  \
+	       session_device_name(context, row->explanation->fault.device, text))             \
+	COLUMN(handle, none, COUNT, 6, WIDE, row->explanation->fault.device)                   \
+	COLUMN(group, none, COUNT, 5, WIDE, row->explanation->fault.group)                     \
+	COLUMN(instance, none, COUNT, 8, WIDE, row->explanation->fault.instance)               \
+	COLUMN(address, none, ADDRESS, 12, WIDE, row->explanation->fault.address)              \
+	COLUMN(part, none, TEXT, 9, SHOWN, explain_part_name(row->item->part))                 \
+	COLUMN(stage, none, TEXT, 8, WIDE,                                                     \
+	       row->item->stage < STAGES ? stage_name(row->item->stage) : "-")                 \
+	COLUMN(cause, none, TEXT, 13, SHOWN, explain_cause_name(row->item->cause))             \
+	COLUMN(time, none, DURATION, 8, SHOWN, count_or_none(row->item->ns))                   \
+	COLUMN(share, percent, REAL, 6, WIDE, share_of(row))                                   \
+	COLUMN(evidence, none, TEXT, 12, SHOWN, row->item->evidence ? row->item->evidence : "-") \
+	COLUMN(of_device, none, TEXT, 12, WIDE,                                                \
+	       is_named(row) ? session_device_name(context, row->item->device, text) : "-")    \
+	COLUMN(of_handle, none, COUNT, 9, WIDE, count_if(is_named(row), row->item->device))    \
+	COLUMN(of_queue, none, COUNT, 8, WIDE,                                                 \
+	       count_if(is_named(row) && row->item->queue != QUEUE_NONE, row->item->queue))    \
+	COLUMN(of_group, none, COUNT, 8, WIDE, count_if(names_group(row), row->item->group))   \
+	COLUMN(of_instance, none, COUNT, 11, WIDE,                                             \
+	       count_if(names_group(row), row->item->instance))                                \
+	COLUMN(of_address, none, ADDRESS, 12, WIDE, count_if(is_named(row), row->item->address)) \
+	COLUMN(from, none, TIME, 15, WIDE, count_or_none(row->item->from_ns))                  \
+	COLUMN(to, none, TIME, 15, WIDE, count_or_none(row->item->to_ns))                      \
+	COLUMN(number, none, COUNT, 8, WIDE, count_or_none(row->item->count))                  \
+	COLUMN(text, none, TEXT, 0, WIDE, explanation_text(row->explanation, row->item))
+TABLE(explanation, "Explanation", EXPLANATION, struct explain_row, struct session)
+
+/* Not before the first row: by then the clock is known, which decides how times are headed. */
+static void explain_begin_table(const struct analysis *a, struct writer *writer)
+{
+	if (!a->explain || !a->explain->begun)
+		writer_begin_with(writer, &explanation_table, a->session);
+	if (a->explain)
+		a->explain->begun = true;
+}
+
+static void explain_end_table(const struct analysis *a, struct writer *writer,
+			      const struct table_wish *wish)
+{
+	(void)wish;
+	explain_begin_table(a, writer);
+	if (a->explain)
+		a->explain->begun = false;
+	writer_end(writer);
+}
+
+const struct analyzer_table explain_tables[] = {{&explanation_table, explain_end_table}, {0}};
+
+void explanation_write_rows(const struct explanation *explanation, struct writer *writer)
+{
+	struct explain_row row = {.explanation = explanation,
+				  .start = fault_first_ns(&explanation->fault),
+				  .total = fault_last_ns(&explanation->fault) -
+					   fault_first_ns(&explanation->fault)};
+
+	explain_begin_table(explanation->analysis, writer);
+	for (size_t i = 0; i < explanation->count; i++) {
+		row.item = &explanation->items[i];
+		row.sentence += row.item->text != SIZE_MAX;
+		writer_row(writer, &row);
+	}
+}

@@ -55,6 +55,10 @@ LIB_SRC  := $(call sources,lib/base lib/capture lib/capture/paths lib/trace lib/
 	lib/cli lib/protect)
 TOOL_SRC := $(call sources,tools tools/top tools/sim tools/protect tools/fleet tools/perfetto tools/page tools/serve \
 	tools/diff tools/explain)
+# Made of .proto files, beside the skeletons: other builds compile those of the plain one.
+PROTO_SRC    := $(wildcard tools/perfetto/*.proto)
+PROTO_HEADER := $(patsubst %.proto,$(BPF_BUILD)/%.pb-c.h,$(PROTO_SRC))
+TOOL_SRC     += $(patsubst %.proto,%.pb-c.c,$(PROTO_SRC))
 # injectors/main.c is the program; the rest is an archive, so that tests can link it.
 EMU_SRC  := injectors/consent.c injectors/medium.c injectors/exec.c injectors/machine_networks.c \
             $(call sources,injectors/net injectors/emu $(patsubst %/,%,$(wildcard injectors/emu/*/ injectors/emu/devices/*/)) \
@@ -81,7 +85,17 @@ $(BPF_BUILD)/%.skel.h: $(BPF_BUILD)/%.bpf.o
 	$(call msg,SKEL,$@)
 	$(Q)$(BPFTOOL) gen skeleton $< name $(notdir $*)_bpf > $@.tmp && mv $@.tmp $@
 
-$(BUILD)/%.o: %.c Makefile | $(BPF_SKEL)
+$(BPF_BUILD)/%.pb-c.h $(BPF_BUILD)/%.pb-c.c: %.proto
+	@mkdir -p $(@D)
+	$(call msg,PROTO,$<)
+	$(Q)protoc-c --c_out=$(BPF_BUILD) $<
+
+$(BUILD)/%.pb-c.o: $(BPF_BUILD)/%.pb-c.c
+	@mkdir -p $(@D)
+	$(call msg,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+
+$(BUILD)/%.o: %.c Makefile | $(BPF_SKEL) $(PROTO_HEADER)
 	@mkdir -p $(@D)
 	$(call msg,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@

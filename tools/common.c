@@ -333,9 +333,9 @@ static int take_clock(void *self, const struct clock_anchor *anchor)
 
 struct stream common_clock(struct writer *writer)
 {
-	static const struct stream_ops ops = {.clock = take_clock};
+	static const struct stream_ops ops = {.clock = take_clock}, none;
 
-	return (struct stream){&ops, writer};
+	return (struct stream){writer ? &ops : &none, writer};
 }
 
 static int common_show_progress(void *self, const struct event *events, size_t count)

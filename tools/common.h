@@ -78,7 +78,7 @@ int common_resolve_window(const struct window_options *window, const struct trac
 int common_resolve_hosts(const struct window_options *window, struct trace_summary *const *hosts,
 			 struct period *periods, size_t count);
 
-/* A sink that gives the writer its clock; put it before whatever prints. */
+/* A sink that gives the writer, unless it is NULL, its clock; put it before whatever prints. */
 struct stream common_clock(struct writer *writer);
 
 /*

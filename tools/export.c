@@ -120,8 +120,9 @@ static const struct cli export_cli = {
 	.arguments = "FILE...",
 	.about =
 		"Writes recordings in the formats of other programs: every table that report, timeline and "
-		"footprint have, for engines that hold a fleet's.\v"
+		"footprint have, for engines that hold a fleet's; what happened when, for a viewer of traces.\v"
 		"EXAMPLES:\n"
+		"  faultline export run.flt --perfetto run.pftrace\n"
 		"  faultline export run.flt --parquet fleet\n"
 		"  faultline export node*.flt --parquet fleet -c slo.ini\n"
 		"  faultline export run.flt --html run.html -c slo.ini\n\n"
@@ -237,20 +238,39 @@ static int export_all(const struct export_verb *verb, const struct export_format
 	return worst;
 }
 
+/* How many files there will be of a format that has one a part. */
+static int count_parts(const struct export_verb *verb, size_t *parts)
+{
+	for (size_t i = 0; i < verb->count; i++) {
+		struct trace_hosts hosts;
+		int err = failed_input(trace_hosts_read(verb->recordings[i], &hosts));
+
+		if (err)
+			return err;
+		*parts += hosts.count ? hosts.count : 1;
+		trace_hosts_free(&hosts);
+	}
+	return 0;
+}
+
 int verb_export(int argc, char **argv)
 {
 	struct export_verb verb = {0};
 	int code = EXIT_OK, err = 0;
+	size_t parts = 0;
 
 	if (cli_parse(&export_cli, argc, argv, &verb))
 		return EXIT_USAGE;
 	if (verb.objectives && slo_read(verb.objectives, &verb.slos))
 		return common_failed(-EBADMSG);
+	if (count_parts(&verb, &parts))
+		return common_failed(failed_input(-EBADMSG));
 	memcpy(verb.inputs, verb.recordings, sizeof(verb.recordings));
 	verb.inputs[verb.count] = verb.objectives;
 	for (size_t f = 0; f < FORMATS && code != EXIT_FAIL; f++) {
-		const struct export_job job = {&verb.seen, verb.targets[f], verb.inputs,
-					       verb.objectives ? &verb.slos : NULL, verb.force};
+		const struct export_job job = {&verb.seen,  verb.targets[f],
+					       verb.inputs, verb.objectives ? &verb.slos : NULL,
+					       verb.force,  parts};
 
 		if (!job.target)
 			continue;

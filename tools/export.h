@@ -28,6 +28,7 @@ struct export_job {
 	const char *const *inputs;  /* what is read, so never replaced; NULL at the end */
 	const struct slo_set *slos; /* objectives to judge; NULL: none */
 	bool force;		    /* replace what is there */
+	size_t parts;		    /* of all recordings together */
 };
 
 struct export_format {

@@ -290,7 +290,7 @@ static struct stream all_of(struct offline *o, size_t host)
 	return stream_fan(&o->turns[host].fan);
 }
 
-static int offline_read(struct offline *o)
+static int offline_read(struct offline *o, const struct offline_verb *verb)
 {
 	char what[sizeof(struct printable) + 16];
 	struct progress progress = {.what = what};
@@ -307,6 +307,9 @@ static int offline_read(struct offline *o)
 			{.sinks = {turn_stream(&o->turns[i]), common_clock(o->writer),
 				   common_progress(&progress), analysis_stream(o->all[i])},
 			 .count = 4}};
+		offline_turn(o, i);
+		if (verb->stream)
+			stream_fan_add(&o->turns[i].fan, verb->stream(o));
 	}
 	snprintf(what, sizeof(what), "reading %s", printable_of(o->path).text);
 	err = offline_read_hosts(o, false, all_of);
@@ -502,7 +505,7 @@ int offline_run(struct offline *o, const struct analysis_config *config,
 		err = verb->begin(o);
 	}
 	if (!err)
-		err = offline_read(o);
+		err = offline_read(o, verb);
 	if (!err) {
 		offline_turn(o, 0);
 		err = verb->write(o);

@@ -58,6 +58,8 @@ struct offline_verb {
 	int (*begin)(struct offline *offline);
 	int (*write)(struct offline *offline); /* all is read */
 	int (*open)(struct offline *offline);  /* makes the writer; NULL: one by the options */
+	/* Hears the host whose turn it is, after its analysis; NULL: nobody does. */
+	struct stream (*stream)(struct offline *offline);
 	bool damage_is_loss; /* damage that was read past ends with EXIT_LOSS, not EXIT_INPUT */
 };
 

@@ -283,6 +283,15 @@ __u64 counts_before(const struct counts *c, unsigned int kind, __u32 device, __u
 	return count;
 }
 
+const struct counts_point *counts_points(const struct counts *c, unsigned int kind, __u32 device,
+					 size_t *count)
+{
+	const struct series *series = find_series(c, kind, device);
+
+	*count = series ? series->count : 0;
+	return series ? series->points : NULL;
+}
+
 const struct histogram *counts_latency(const struct counts *c, unsigned int kind, __u32 device)
 {
 	const struct series *series = find_series(c, kind, device);

@@ -35,6 +35,9 @@ __u64 counts_of_kind(const struct counts *counts, unsigned int kind);
 struct counts_point counts_device(const struct counts *counts, unsigned int kind, __u32 device);
 /* How many of that were in windows before this one. */
 __u64 counts_before(const struct counts *counts, unsigned int kind, __u32 device, __u64 window);
+/* Those of its windows that have any, by their windows; NULL: none has. */
+const struct counts_point *counts_points(const struct counts *counts, unsigned int kind,
+					 __u32 device, size_t *count);
 /* Latencies of a device's kind, NULL if frames carried none. Buckets, so sums are approximate. */
 const struct histogram *counts_latency(const struct counts *counts, unsigned int kind,
 				       __u32 device);

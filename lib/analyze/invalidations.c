@@ -55,6 +55,7 @@ struct invalidations {
 	struct invalidation_totals all;
 	__u8 off;	      /* bit per step whose probe is off */
 	struct slots devices; /* struct invalidation_totals * */
+	struct invalidation_sink sink;
 };
 
 static void totals_init(struct invalidation_totals *totals)
@@ -166,8 +167,11 @@ static void invalidations_count(struct invalidations *inv, struct open_invalidat
 
 static void invalidations_close_one(struct invalidations *inv, struct open_invalidation *open)
 {
-	if (!open->left_out)
+	if (!open->left_out) {
 		invalidations_count(inv, open);
+		if (inv->sink.closed)
+			inv->sink.closed(inv->sink.self, &open->step);
+	}
 	memory_let_go(inv, open->memory);
 	HASH_DEL(inv->by_token, open);
 	DL_DELETE(inv->by_age, open);
@@ -309,6 +313,18 @@ void invalidations_destroy(struct invalidations *inv)
 	}
 	slots_free(&inv->devices);
 	memory_free(inv);
+}
+
+void invalidations_subscribe(struct invalidations *inv, struct invalidation_sink sink)
+{
+	inv->sink = sink;
+}
+
+const char *invalidation_interval_name(unsigned int interval)
+{
+	static const char *const names[INVALIDATION_INTERVALS] = {"told", "acked", "freed"};
+
+	return interval < INVALIDATION_INTERVALS ? names[interval] : "unknown";
 }
 
 const struct invalidation_totals *invalidations_all(const struct invalidations *inv)

@@ -43,10 +43,20 @@ struct invalidation_totals {
 
 struct invalidations;
 
+struct invalidation_sink {
+	/* One of the period is over, or will never be: then its last steps were not seen. It is borrowed. */
+	void (*closed)(void *self, const struct invalidation *invalidation);
+	void *self;
+};
+
 /* Those that began outside of `period` (NULL: none are) are left out. */
 int invalidations_create(struct invalidations **invalidations, const struct period *period);
 struct stream invalidations_stream(struct invalidations *invalidations);
 void invalidations_destroy(struct invalidations *invalidations);
+/* At most one subscriber. */
+void invalidations_subscribe(struct invalidations *invalidations, struct invalidation_sink sink);
+/* "told", "acked", "freed": the interval between steps of this index and the next. */
+const char *invalidation_interval_name(unsigned int interval);
 /* All devices together, or one; NULL if it had none. */
 const struct invalidation_totals *invalidations_all(const struct invalidations *invalidations);
 const struct invalidation_totals *invalidations_of(const struct invalidations *invalidations,

@@ -360,9 +360,10 @@ static void slo_on_stall(void *self, const struct stall *stall)
 
 int slo_watch_frames(struct slo *slo, struct rings *rings, struct stalls *stalls)
 {
+	int err = stalls_subscribe(stalls, (struct stall_sink){slo_on_stall, slo});
+
 	slo->stalls = stalls;
-	stalls_subscribe(stalls, (struct stall_sink){slo_on_stall, slo});
-	return rings_subscribe(rings, (struct ring_sink){slo_on_round, slo_on_window, slo});
+	return err ?: rings_subscribe(rings, (struct ring_sink){slo_on_round, slo_on_window, slo});
 }
 
 void slo_frames_take(struct slo *slo, struct device_slo *d, const struct event *e)

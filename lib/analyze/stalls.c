@@ -299,8 +299,8 @@ static void stall_end(struct stalls *s, struct stall_flow *flow, __u64 time_ns)
 
 	flow->open = NULL;
 	stall->to_ns = time_ns;
-	if (s->sink.closed)
-		s->sink.closed(s->sink.self, stall);
+	for (size_t i = 0; i < s->sink_count; i++)
+		s->sinks[i].closed(s->sinks[i].self, stall);
 	if (!period_has(session_period(s->session), stall->from_ns)) {
 		stall_forget(s, stall);
 		return;
@@ -471,9 +471,12 @@ void stalls_destroy(struct stalls *s)
 	memory_free(s);
 }
 
-void stalls_subscribe(struct stalls *s, struct stall_sink sink)
+int stalls_subscribe(struct stalls *s, struct stall_sink sink)
 {
-	s->sink = sink;
+	if (s->sink_count == STALL_SINKS)
+		return failed(-ENOSPC, "more than %d analyzers want the stalls", STALL_SINKS);
+	s->sinks[s->sink_count++] = sink;
+	return 0;
 }
 
 void stalls_each_open(const struct stalls *s,

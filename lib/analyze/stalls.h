@@ -54,8 +54,9 @@ struct faults;
 int stalls_create(struct stalls **stalls, const struct session *session, struct faults *faults);
 struct stream stalls_stream(struct stalls *stalls);
 void stalls_destroy(struct stalls *stalls);
-/* At most one subscriber. */
-void stalls_subscribe(struct stalls *stalls, struct stall_sink sink);
+#define STALL_SINKS 2
+/* -ENOSPC beyond STALL_SINKS. */
+int stalls_subscribe(struct stalls *stalls, struct stall_sink sink);
 /* Those that are open, of whatever period. */
 void stalls_each_open(const struct stalls *stalls,
 		      void (*each)(void *argument, const struct stall *stall), void *argument);

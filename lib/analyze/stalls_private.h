@@ -46,7 +46,8 @@ struct stalls {
 	struct stall **kept; /* a heap, the shortest on top */
 	size_t kept_count, kept_room;
 	__u64 count, serial, dropped;
-	struct stall_sink sink;
+	struct stall_sink sinks[STALL_SINKS];
+	size_t sink_count;
 };
 
 #endif

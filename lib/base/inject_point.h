@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What an injection shakes: the code of EVENT_INJECT_START and EVENT_INJECT_STOP. */
+#ifndef FAULTLINE_INJECT_POINT_H
+#define FAULTLINE_INJECT_POINT_H
+
+enum inject_point {
+	/* latency added before the stage that the name says */
+	INJECT_DELIVERY, /* between the request's arrival in the queue and the ISR */
+	INJECT_DISPATCH, /* between the ISR and the handler's start */
+	INJECT_RESOLVE,	 /* while memory is being made present, inside the pager */
+	INJECT_RESPOND,	 /* between the IOPT update and the response */
+	INJECT_DELAYS,	 /* number of the points above */
+
+	INJECT_RESPONSE_LOST = INJECT_DELAYS, /* the response never reaches the device */
+	INJECT_RESPONSE_FAILURE,	      /* the response is RESPONSE_FAILURE */
+	INJECT_OVERFLOW,		      /* the PRQ behaves as if full */
+	INJECT_DUPLICATE,		      /* the device raises the same request once more */
+	INJECT_FRAME_LOSS,		      /* a frame is lost before it reaches its NIC */
+	INJECT_PACKET_LOSS,		      /* an RDMA device's link loses a packet of it */
+	INJECT_PACKET_DUPLICATE,	      /* ... delivers it twice */
+	INJECT_NACK_LOST,		      /* ... loses a NAK, or RNR, of it */
+
+	/* done by the injector itself, asked nowhere in the machine */
+	INJECT_EVICT,
+	INJECT_CPU_HOG,
+	INJECT_POINTS,
+};
+
+/* "delay of delivery", "response lost", ..., "unknown injection". */
+const char *inject_point_name(unsigned int point);
+
+#endif

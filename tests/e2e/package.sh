@@ -105,7 +105,7 @@ check "it asks for no interpreter" bash -c "! readelf -l '$static' | grep -q INT
 mkdir -p alone/proc alone/sys alone/dev alone/tmp alone/run
 cp "$static" alone/faultline
 mount -t proc proc alone/proc && mount --rbind /sys alone/sys && mount --rbind /dev alone/dev
-alone() { env -i PATH="$PATH" TERM="${TERM:-dumb}" chroot alone /faultline "$@"; }
+alone() { env -i PATH="$PATH" TMPDIR=/tmp TERM="${TERM:-dumb}" chroot alone /faultline "$@"; }
 equal "in a root of its own it says its version" "$(alone --version 2>&1)" "faultline 0.1.0"
 alone doctor --csv=/tmp/doctor >doctor.out 2>&1
 equal "doctor" $? 0
@@ -119,6 +119,15 @@ TERM=xterm script -qec "chroot alone /faultline top -i /tmp/run.flt 1s 1" /dev/n
 check "top draws without a file that describes the terminal" grep -q 'faultline top' screen
 TERM=odd script -qec "chroot alone /faultline top -i /tmp/run.flt" /dev/null </dev/null >screen 2>&1
 check "one that nobody knows is a sentence" grep -q 'TERM=odd: ncurses does not know this terminal' screen
+alone serve --listen 127.0.0.1:0 --no-state >serve.out 2>&1 &
+server=$!
+address() { grep -oE '127\.0\.0\.1:[1-9][0-9]*' serve.out | head -n 1; }
+served() { [ -n "$(address)" ] && python3 -c 'import sys, urllib.request as r; print(r.urlopen(sys.argv[1]).read().decode())' \
+	"http://$(address)/metrics" >metrics 2>metrics.err; }
+wait_for 20 served
+check "it serves metrics, without a line of TLS" grep -q '^# HELP faultline_' metrics
+kill -INT $server
+wait $server
 umount -R alone/proc alone/sys alone/dev
 
 [ "${FACE:-}" != full ] || . "$root/tests/package/full.sh"

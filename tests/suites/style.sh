@@ -14,7 +14,7 @@ result() {
 	fi
 }
 
-mapfile -t sources < <(find bpf lib tools injectors bench tests -name '*.[ch]' | sort)
+mapfile -t sources < <(find bpf lib tools injectors bench tests packaging -name '*.[ch]' | sort)
 clang-format --dry-run -Werror "${sources[@]}"
 result "formatted by .clang-format" $?
 
@@ -57,13 +57,13 @@ done
 result "no hash table ends the program without a sentence" $bad
 
 bad=0
-for script in $(find tests dashboards .ci -name '*.sh') .ci/run; do
+for script in $(find tests dashboards packaging .ci -name '*.sh') .ci/run; do
 	bash -n "$script" || bad=1
 done
 result "shell scripts parse" $bad
 
 bad=0
-for script in $(find tests bench -name '*.py'); do
+for script in $(find tests bench docs -name '*.py'); do
 	/usr/bin/python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' "$script" || bad=1
 done
 result "Python scripts parse" $bad
@@ -89,7 +89,7 @@ for page in build/man/*.[1-8]; do
 done
 result "man pages render without warnings" $bad
 
-grep -rIl . bpf lib tools injectors bench tests dashboards --include='*.[ch]' --include='*.sh' --include='*.py' |
+grep -rIl . bpf lib tools injectors bench tests dashboards packaging docs --include='*.[ch]' --include='*.sh' --include='*.py' |
 	xargs grep -L 'SPDX-License-Identifier: GPL-2.0' | grep . && bad=1 || bad=0
 result "every source names its licence" $bad
 

@@ -7,7 +7,7 @@
 # files: build/static/faultline
 # programs: script
 
-alone() { chroot /alone /faultline "$@"; }
+alone() { TMPDIR=/tmp chroot /alone /faultline "$@"; }
 
 guest() {
 	local server
@@ -34,7 +34,7 @@ guest() {
 	TERM=xterm script -qec "timeout 20 chroot /alone /faultline top 1s 2" /dev/null </dev/null >/tmp/screen 2>&1
 	check_that "top draws without files that describe terminals" grep -q 'faultline top' /tmp/screen
 	if alone --help-table | grep -q '^serve'; then
-		alone serve --listen 127.0.0.1:9777 >/tmp/serve.out 2>&1 &
+		alone serve --listen 127.0.0.1:9777 --no-state >/tmp/serve.out 2>&1 &
 		server=$!
 		wait_for 60 wget -q -O /tmp/metrics http://127.0.0.1:9777/metrics
 		check_that "it serves metrics" grep -q '^# HELP faultline_' /tmp/metrics

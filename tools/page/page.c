@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/analyze/floor.h"
 #include "lib/base/fail.h"
 #include "lib/output/html.h"
 #include "tools/page/assets.h"
@@ -166,6 +167,8 @@ int page_write(const struct export_part *part, const struct page_options *option
 	if (err == -EBADMSG)
 		damage = err, err = 0;
 	err = err ?: page_put(page, options);
+	if (!err && options->floor)
+		*options->floor = floor_of(page->analysis);
 	analysis_destroy(page->analysis);
 	free(page);
 	return err ?: damage;

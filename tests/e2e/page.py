@@ -369,7 +369,8 @@ def check_plain(driver):
 
 
 def look(driver, form, report, elements, server):
-    driver.get(f"http://127.0.0.1:{server.server_port}/")
+    address = f"http://127.0.0.1:{server.server_port}/"
+    driver.get(address)
     said = driver.get_log("browser")
     compare_tables(driver, report)
     plots = compare_plots(driver, report)
@@ -388,8 +389,8 @@ def look(driver, form, report, elements, server):
     if form == "hostile":
         check_hostile(driver, elements)
     # Those of the browser's own first tab are not the page's.
-    asked = [url for url in urls(driver) if not re.match("chrome|data:,", url)]
-    verdict.result("nothing is asked for", asked[1:] + server.requests[1:])
+    asked = [url for url in urls(driver) if url != address and not re.match("chrome|data:,", url)]
+    verdict.result("nothing is asked for", asked + server.requests[1:])
     # What this test does to canvases is told, too.
     said += [entry for entry in driver.get_log("browser") if "willReadFrequently" not in entry["message"]]
     verdict.result("nothing is on the console", [entry["message"] for entry in said])

@@ -389,7 +389,7 @@ def look(driver, form, report, elements, server):
     if form == "hostile":
         check_hostile(driver, elements)
     # Those of the browser's own first tab are not the page's.
-    asked = [url for url in urls(driver) if url != address and not re.match("chrome|data:,", url)]
+    asked = [url for url in urls(driver) if url != address and not re.match("chrome|data:", url)]
     verdict.result("nothing is asked for", asked + server.requests[1:])
     # What this test does to canvases is told, too.
     said += [entry for entry in driver.get_log("browser") if "willReadFrequently" not in entry["message"]]

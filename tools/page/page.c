@@ -82,8 +82,9 @@ static void page_begin(const struct page *page, const struct page_options *optio
 static void page_end(const struct page *page)
 {
 	fputs("</main>\n<footer><p>Written by Faultline " FAULTLINE_VERSION ". ", page->out);
-	fputs(page_has_plots() ? "Plots by uPlot, whose licence stands in this page's source."
-			       : "This Faultline was built without uPlot: plots are SVG, without zoom.",
+	fputs(page_has_plots()
+		      ? "Plots by uPlot, whose licence stands in this page's source."
+		      : "This Faultline was built without uPlot: plots are SVG, without zoom.",
 	      page->out);
 	fputs("</p></footer>\n", page->out);
 	page_write_data(page);

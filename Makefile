@@ -110,6 +110,18 @@ $(BUILD)/tools/page/uplot_dir: always
 	@mkdir -p $(@D)
 	@echo '$(UPLOT_DIR)' | cmp -s - $@ || echo '$(UPLOT_DIR)' > $@
 always:
+# The same program without uPlot, for tests; `with` is empty where the other has none, either.
+$(BUILD)/plain/tools/page/assets_made.h: tools/page/assets.sh tools/page/page.css tools/page/page.js
+	@mkdir -p $(@D)
+	$(Q)tools/page/assets.sh '' > $@.tmp && mv $@.tmp $@
+$(BUILD)/plain/tools/page/assets.o: tools/page/assets.c $(BUILD)/plain/tools/page/assets_made.h
+	$(call msg,CC,$< (without uPlot))
+	$(Q)$(CC) -I$(BUILD)/plain $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+$(BUILD)/plain/faultline: $(BUILD)/plain/tools/page/assets.o $(filter-out %/page/assets.o,$(call objects,$(TOOL_SRC))) \
+		$(BUILD)/libfaultline.a
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(TOOL_LIBS)
+	@printf '%s' '$(UPLOT_DIR)' > $(@D)/with
 
 $(BUILD)/libfaultline.a: $(call objects,$(LIB_SRC))
 $(BUILD)/libinject.a: $(call objects,$(EMU_SRC))

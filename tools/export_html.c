@@ -31,24 +31,23 @@ static int check_html(const struct export_job *job, const struct export_part *pa
 	return 0;
 }
 
-/* The sentences that text has on stderr are in the page. */
-static int write_html(const struct export_job *job, const struct export_part *part)
+static int open_page(const struct export_job *job, FILE **out)
 {
-	const struct page_options options = {.slos = job->slos};
-	int fd = files_create_unnamed(AT_FDCWD, job->target, 0666, job->force), err, damage = 0;
-	FILE *out;
+	int fd = files_create_unnamed(AT_FDCWD, job->target, 0666, job->force);
 
 	if (fd < 0)
-		return common_failed(fd);
-	out = fdopen(fd, "w");
-	if (!out) {
-		files_discard(fd, AT_FDCWD, job->target, job->force);
-		close(fd);
-		return common_failed(failed(-ENOMEM, "%s: no memory to write it", job->target));
-	}
-	err = page_write(part, &options, out);
-	if (err == -EBADMSG)
-		damage = common_failed(err), err = 0;
+		return fd;
+	*out = fdopen(fd, "w");
+	if (*out)
+		return 0;
+	files_discard(fd, AT_FDCWD, job->target, job->force);
+	close(fd);
+	return failed(-ENOMEM, "%s: no memory to write it", job->target);
+}
+
+/* With its name once it is whole; else nothing of it is left. */
+static int close_page(const struct export_job *job, FILE *out, int err)
+{
 	if (!err && (fflush(out) || ferror(out)))
 		err = failed(errno ? -errno : -EIO, "%s: cannot be written: %s", job->target,
 			     strerror(errno ? errno : EIO));
@@ -57,9 +56,33 @@ static int write_html(const struct export_job *job, const struct export_part *pa
 	if (err)
 		files_discard(fileno(out), AT_FDCWD, job->target, job->force);
 	fclose(out);
+	return err;
+}
+
+static int write_html(const struct export_job *job, const struct export_part *part)
+{
+	unsigned int floor = 0;
+	const struct page_options options = {.slos = job->slos, .floor = &floor};
+	const struct output_options told = {.to.format = OUTPUT_HTML};
+	int damage = EXIT_OK, limits, err;
+	FILE *out;
+
+	err = open_page(job, &out);
 	if (err)
 		return common_failed(err);
-	return damage ? EXIT_LOSS : EXIT_OK;
+	if (!page_has_plots())
+		common_aside(&told, "built without uPlot: the page has tables and SVG");
+	err = page_write(part, &options, out);
+	if (err == -EBADMSG) {
+		common_failed(err);
+		damage = EXIT_LOSS;
+		err = 0;
+	}
+	err = close_page(job, out, err);
+	if (err)
+		return common_failed(err);
+	limits = common_limits(&told, "", floor);
+	return damage ?: limits;
 }
 
 const struct export_format export_html = {check_html, write_html};

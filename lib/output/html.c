@@ -86,11 +86,11 @@ static bool html_is_number(const struct column *column)
 
 static void put_class(const struct writer *writer, const struct column *column)
 {
-	bool number = html_is_number(column);
+	bool number = html_is_number(column), wide = column->wide && !writer->config.wide;
 
-	if (number || column->wide)
+	if (number || wide)
 		fprintf(writer->file, " class=\"%s%s%s\"", number ? "n" : "",
-			number && column->wide ? " " : "", column->wide ? "w" : "");
+			number && wide ? " " : "", wide ? "w" : "");
 }
 
 static void put_head(const struct writer *writer, const struct column *column)

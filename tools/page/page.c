@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/analyze/floor.h"
 #include "lib/base/fail.h"
 #include "lib/output/html.h"
 #include "tools/page/assets.h"
@@ -81,8 +82,9 @@ static void page_begin(const struct page *page, const struct page_options *optio
 static void page_end(const struct page *page)
 {
 	fputs("</main>\n<footer><p>Written by Faultline " FAULTLINE_VERSION ". ", page->out);
-	fputs(page_has_plots() ? "Plots by uPlot, whose licence stands in this page's source."
-			       : "This Faultline was built without uPlot: plots are SVG, without zoom.",
+	fputs(page_has_plots()
+		      ? "Plots by uPlot, whose licence stands in this page's source."
+		      : "This Faultline was built without uPlot: plots are SVG, without zoom.",
 	      page->out);
 	fputs("</p></footer>\n", page->out);
 	page_write_data(page);
@@ -166,6 +168,8 @@ int page_write(const struct export_part *part, const struct page_options *option
 	if (err == -EBADMSG)
 		damage = err, err = 0;
 	err = err ?: page_put(page, options);
+	if (!err && options->floor)
+		*options->floor = floor_of(page->analysis);
 	analysis_destroy(page->analysis);
 	free(page);
 	return err ?: damage;

@@ -12,8 +12,10 @@
 #include "tools/export.h"
 
 struct page_options {
-	const struct slo_set *slos;	/* objectives to judge; NULL: none */
-	unsigned int refresh_seconds;	/* the page loads itself again after so long; 0: never */
+	const struct slo_set *slos;   /* objectives to judge; NULL: none */
+	unsigned int refresh_seconds; /* the page loads itself again after so long; 0: never */
+	unsigned int *
+		floor; /* is given why counts are floors (lib/analyze/floor.h); NULL: nobody asks */
 };
 
 /*

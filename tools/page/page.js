@@ -154,7 +154,7 @@
 		document.getElementById("plots").before(controls);
 	}
 
-	// From the least to the greatest of a bin, as wide as the bin is and never narrower than a pixel.
+	// From the least to the greatest of a bin, as wide as the bin is, and never too small to be seen.
 	function drawBins(binSeconds, least) {
 		return (u, index, from, to) => {
 			const path = new Path2D(), xs = u.data[0], thin = Math.max(1, devicePixelRatio);
@@ -168,9 +168,9 @@
 					continue;
 				const low = least === null ? floor : Math.max(floor, u.data[least][i]);
 				const top = u.valToPos(most, "y", true), bottom = u.valToPos(low, "y", true);
-				const height = Math.max(bottom - top, 2 * thin);
+				const height = Math.max(bottom - top, 3 * thin);
 
-				path.rect(u.valToPos(xs[i], "x", true), bottom - height, Math.max(wide, thin), height);
+				path.rect(u.valToPos(xs[i], "x", true), bottom - height, Math.max(wide, 2 * thin), height);
 			}
 			return {stroke: null, fill: path, flags: 0};
 		};
@@ -218,6 +218,12 @@
 				      ticks: {stroke: () => color("--line"), width: 1}}, more);
 	}
 
+	function decades(u, index, min, max) {
+		const first = Math.ceil(Math.log10(min) - 1e-9), last = Math.floor(Math.log10(max) + 1e-9);
+
+		return Array.from({length: last - first + 1}, (_, i) => 10 ** (first + i));
+	}
+
 	function width(figure) {
 		return Math.max(240, figure.clientWidth);
 	}
@@ -230,7 +236,7 @@
 		place.addEventListener("keydown", onKey);
 		figure.querySelector("svg").before(place);
 		const plot = new uPlot(Object.assign({
-			width: width(figure), height: 180, cursor: {sync: {key: "time"}, drag: {x: true, y: false}},
+			width: width(figure), height: 180, padding: [8, 40, 0, 0], cursor: {sync: {key: "time"}, drag: {x: true, y: false}},
 			hooks: {
 				setScale: [(u, key) => {
 					if (key === "x" && !zooming && plots.includes(u))
@@ -247,14 +253,14 @@
 
 	function addPlot(plot) {
 		const figure = document.getElementById(plot.id), [columns, series] = seriesOf(plot);
-		const greatest = plot.series.flatMap((s) => s.bins.map((bin) => s.kind === kinds.count ? bin[2] : bin[1]))
+		const greatest = plot.series.flatMap((s) => s.bins.map(([, , most, count]) => s.kind === kinds.count ? count : most))
 			.reduce((a, b) => Math.max(a, b), 0);
 		const bin = figure.querySelector(".bin");
 
 		add(figure, {plot: {
 			series,
 			scales: {x: {time: false}, y: plot.time ? {distr: 3} : {range: (u, min, max) => [0, max > 0 ? max * 1.05 : 1]}},
-			axes: [times, axis({size: 70, values: (u, splits) => splits.map((v) => v == null ? null : plot.time ? duration(v) : String(v))})],
+			axes: [times, axis({size: 70, ...(plot.time ? {splits: decades} : {}), values: (u, splits) => splits.map((v) => v == null ? null : plot.time ? duration(v) : String(v))})],
 		}}, columns);
 		figure.querySelector(".most").textContent = plot.time ? duration(greatest) : String(greatest);
 		if (bin)

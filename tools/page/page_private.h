@@ -13,11 +13,11 @@ struct page {
 	const struct export_part *part;
 	struct analysis *analysis;
 	FILE *out;
-	struct page_series faults;     /* how long each took, by when it began */
-	struct page_series ios;	       /* completed within each second */
-	struct page_series io_mean;    /* latency within each second */
-	struct page_series io_most;    /* likewise the greatest */
-	struct page_series io_single;  /* latencies of those recorded one by one */
+	struct page_series faults;		/* how long each took, by when it began */
+	struct page_series ios;			/* completed within each second */
+	struct page_series io_mean;		/* latency within each second */
+	struct page_series io_most;		/* likewise the greatest */
+	struct page_series io_single;		/* latencies of those recorded one by one */
 	struct fault slowest[PAGE_SLOWEST + 1]; /* slowest first */
 	size_t slowest_count;
 };

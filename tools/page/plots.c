@@ -99,10 +99,9 @@ static struct plot_scale plot_scale(const struct plot *plot)
 
 static double plot_y(const struct plot_scale *scale, double value)
 {
-	double share = scale->logarithmic
-			       ? log(fmax(value, scale->low) / scale->low) /
-					 log(fmax(scale->high / scale->low, 1.01))
-			       : (value - scale->low) / (scale->high - scale->low);
+	double share = scale->logarithmic ? log(fmax(value, scale->low) / scale->low) /
+						    log(fmax(scale->high / scale->low, 1.01))
+					  : (value - scale->low) / (scale->high - scale->low);
 
 	return (SVG_HEIGHT - 4) * (1 - share) + 2;
 }
@@ -146,9 +145,8 @@ static void put_caption(const struct page *page, const struct plot *plot,
 		const struct page_series *s = plot->curves[0].series;
 
 		fprintf(page->out, " within <span class=\"bin\">%s</span>",
-			units_format_duration(s->bin_ns * s->count / (s->count < SVG_WIDTH
-									      ? s->count
-									      : SVG_WIDTH),
+			units_format_duration(s->bin_ns * s->count /
+						      (s->count < SVG_WIDTH ? s->count : SVG_WIDTH),
 					      text));
 	}
 	fputs(", at most <b class=\"most\">", page->out);
@@ -191,8 +189,8 @@ void page_write_plots(const struct page *page)
 	page_plots(page, plots);
 	fprintf(page->out, "<p id=\"span\">%s to %s</p>\n<div id=\"plots\">\n",
 		session_when(session, page->faults.begin_ns, from),
-		session_when(session, page->faults.begin_ns + page->faults.bin_ns * page->faults.count,
-			     to));
+		session_when(session,
+			     page->faults.begin_ns + page->faults.bin_ns * page->faults.count, to));
 	for (size_t i = 0; i < PLOTS; i++)
 		if (plot_any(&plots[i])) {
 			put_plot(page, &plots[i]);
@@ -223,7 +221,8 @@ static void put_bins(const struct page *page, const struct curve *curve)
 	const struct page_series *s = curve->series;
 	const char *next = "";
 
-	fprintf(page->out, "{\"label\":\"%s\",\"kind\":%u,\"begin_ns\":%lld,\"bin_ns\":%llu,\"bins\":[",
+	fprintf(page->out,
+		"{\"label\":\"%s\",\"kind\":%u,\"begin_ns\":%lld,\"bin_ns\":%llu,\"bins\":[",
 		curve->label, curve->kind, (long long)(s->begin_ns - page->faults.begin_ns),
 		s->bin_ns);
 	for (size_t i = 0; i < s->count; i++)

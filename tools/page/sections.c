@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/analyze/fault_table.h"
+#include "lib/analyze/floor.h"
 #include "lib/analyze/session.h"
 #include "lib/analyze/slo.h"
 #include "lib/analyze/unknown.h"
@@ -44,10 +45,11 @@ static bool is_of_a_section(const char *name)
 }
 
 /* A section's: what it writes goes into the page. */
-static int section_open(const struct page *page, size_t most_rows, struct writer **writer)
+static int section_open(const struct page *page, size_t most_rows, bool wide,
+			struct writer **writer)
 {
 	const struct writer_config config = {
-		.format = OUTPUT_HTML, .file = page->out, .most_rows = most_rows};
+		.format = OUTPUT_HTML, .file = page->out, .most_rows = most_rows, .wide = wide};
 	const struct wall_clock *clock = session_clock(page->analysis->session);
 	int err = writer_open(writer, &config);
 
@@ -75,10 +77,11 @@ static void section_tables(const struct page *page, struct writer *writer, const
 	}
 }
 
-static int write_section(const struct page *page, const char *const *names, size_t most_rows)
+static int write_section(const struct page *page, const char *const *names, size_t most_rows,
+			 bool wide)
 {
 	struct writer *writer;
-	int err = section_open(page, most_rows, &writer);
+	int err = section_open(page, most_rows, wide, &writer);
 
 	if (err)
 		return err;
@@ -102,7 +105,7 @@ int page_write_head(const struct page *page)
 	struct writer *writer;
 	struct offline offline;
 	struct worst worst;
-	int err = section_open(page, 0, &writer);
+	int err = section_open(page, 0, false, &writer);
 
 	if (err)
 		return err;
@@ -120,12 +123,13 @@ int page_write_head(const struct page *page)
 
 int page_write_devices(const struct page *page)
 {
-	return write_section(page, device_tables, DEVICE_ROWS);
+	return write_section(page, device_tables, DEVICE_ROWS, false);
 }
 
 int page_write_stages(const struct page *page)
 {
-	return write_section(page, stage_tables, DEVICE_ROWS);
+	/* Its rows differ in columns that text leaves out. */
+	return write_section(page, stage_tables, DEVICE_ROWS, true);
 }
 
 /* Every violation that has a row there has a sentence, too: why. */
@@ -134,7 +138,7 @@ int page_write_objectives(const struct page *page)
 	const struct analysis *a = page->analysis;
 	char text[SLO_UNMEASURED_TEXT];
 	struct writer *writer;
-	int err = section_open(page, OTHER_ROWS, &writer);
+	int err = section_open(page, OTHER_ROWS, false, &writer);
 
 	if (err)
 		return err;
@@ -145,14 +149,14 @@ int page_write_objectives(const struct page *page)
 	if (!slo_violations(a->slo))
 		writer_note(writer, "No objective was violated by what was recorded.");
 	err = writer_close(writer);
-	return err ? err : write_section(page, objective_tables, OTHER_ROWS);
+	return err ? err : write_section(page, objective_tables, OTHER_ROWS, false);
 }
 
 /* The same faults as rows of the table `faults`. */
 int page_write_faults(const struct page *page)
 {
 	struct writer *writer;
-	int err = section_open(page, 0, &writer);
+	int err = section_open(page, 0, false, &writer);
 
 	if (err)
 		return err;
@@ -166,7 +170,7 @@ int page_write_faults(const struct page *page)
 int page_write_rest(const struct page *page)
 {
 	struct writer *writer;
-	int err = section_open(page, OTHER_ROWS, &writer);
+	int err = section_open(page, OTHER_ROWS, false, &writer);
 
 	if (err)
 		return err;
@@ -179,13 +183,15 @@ int page_write_limits(const struct page *page)
 	const struct session *session = page->analysis->session;
 	struct offline offline;
 	struct writer *writer;
-	int err = section_open(page, 0, &writer);
+	int err = section_open(page, 0, false, &writer);
 
 	if (err)
 		return err;
 	fputs("<section id=\"lost\"><h2>What was lost</h2>\n", page->out);
 	offline = page_offline(page, writer);
 	offline_write_limits(&offline);
+	if (!floor_of(page->analysis))
+		writer_note(writer, "Nothing: counts are exact.");
 	section_tables(page, writer, "loss");
 	section_tables(page, writer, "events");
 	fputs("</section>\n<section id=\"unseen\"><h2>What was not seen</h2>\n", page->out);

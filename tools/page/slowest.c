@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The slowest faults, stage by stage. */
+#include <string.h>
+
 #include "lib/analyze/session.h"
 #include "lib/analyze/stage.h"
 #include "lib/analyze/unknown.h"
@@ -8,6 +10,15 @@
 #include "tools/page/page_private.h"
 
 #define BAR_UNITS 1000
+
+/* What nobody told is left out. */
+static void put_known(FILE *out, const char *what, const char *value)
+{
+	if (!strcmp(value, "-"))
+		return;
+	fprintf(out, ", %s", what);
+	html_text(out, value);
+}
 
 static void put_fault_head(const struct page *page, const struct fault *fault)
 {
@@ -19,15 +30,14 @@ static void put_fault_head(const struct page *page, const struct fault *fault)
 	html_text(page->out, session_device_name(session, fault->device, name));
 	if (fault->queue != QUEUE_NONE)
 		fprintf(page->out, " queue %u", fault->queue);
-	fprintf(page->out, ", fault %u.%u, address 0x%llx, %s, %s, cause %s, response %s",
-		fault->group, fault->instance, fault->address, fault_effort_name(fault),
-		unknown_state_name(unknown, fault->state), fault_cause_name(fault),
-		fault_response_name(fault));
-	if (fault->pid) {
-		fputs(", ", page->out);
-		html_text(page->out, fault->comm[0] ? fault->comm : "-");
-		fprintf(page->out, " (pid %u)", fault->pid);
-	}
+	fprintf(page->out, ", fault %u.%u, address 0x%llx, %s", fault->group, fault->instance,
+		fault->address, unknown_state_name(unknown, fault->state));
+	put_known(page->out, "", fault_effort_name(fault));
+	put_known(page->out, "cause ", fault_cause_name(fault));
+	put_known(page->out, "response ", fault_response_name(fault));
+	put_known(page->out, "", fault->comm[0] ? fault->comm : "-");
+	if (fault->pid)
+		fprintf(page->out, ", pid %u", fault->pid);
 	fprintf(page->out, " <time>%s</time></p>\n",
 		session_when(session, fault_first_ns(fault), text));
 }

@@ -165,6 +165,10 @@ $(BUILD)/tests/unit/test_%: $(BUILD)/tests/unit/test_%.o $(BUILD)/libtests.a $(B
 
 $(BUILD)/bench/programs_bench.o: | $(BPF_BUILD)/bench/peers.skel.h
 $(BUILD)/bench/programs_bench: $(BUILD)/bench/program_arguments.o
+$(BUILD)/bench/serve_bench: $(BUILD)/bench/serve_bench.o \
+		$(filter-out $(BUILD)/tools/faultline.o,$(call objects,$(TOOL_SRC))) $(BUILD)/libfaultline.a
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(TOOL_LIBS)
 $(BUILD)/bench/slow_model_bench: $(call objects,$(call sources,tests/reference))
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libinject.a $(BUILD)/libfaultline.a
 	$(call msg,LINK,$@)

@@ -41,7 +41,7 @@ static int serve_recording(struct server *server, char *damage, size_t size)
 	if (err)
 		return failed_input(err);
 	last = session_last_ns(session);
-	err = server_take(server, last, wall_clock_at(session_clock(session), last));
+	err = server_take(server, wall_clock_at(session_clock(session), last));
 	err = err ?: server_start(server);
 	if (!err && server->http)
 		serve_wait(server);
@@ -68,7 +68,8 @@ static int serve_end(struct server *server, int err, const char *damage)
 		return common_failed(-EBADMSG);
 	}
 	if (memory_ran_out())
-		fprintf(stderr, "faultline: nothing more is counted: %s\n", memory_ran_out_text(memory));
+		fprintf(stderr, "faultline: nothing more is counted: %s\n",
+			memory_ran_out_text(memory));
 	if (floor)
 		fprintf(stderr, "faultline: counts are floors: %s\n", floor_text(floor, why));
 	return floor || memory_ran_out() ? EXIT_LOSS : EXIT_OK;

@@ -14,6 +14,8 @@ READERS = [
     ("faultline", "doctor", "INPUT"), ("faultline", "slo", "INPUT", "-c", "slo.ini"), ("faultline", "slo", "-", "-c", "INPUT"),
     ("faultline", "top", "-b", "-i", "INPUT"), ("faultline", "top", "-b", "-i", "-", "-c", "INPUT"),
     ("faultline", "merge", "-o", "merged.flt", "INPUT"),
+    ("faultline", "serve", "--listen", "none", "--textfile", ".", "-i", "INPUT"),
+    ("faultline", "serve", "--listen", "none", "--textfile", ".", "-i", "nosuch.flt", "-c", "INPUT"),
     ("faultline", "export", "INPUT", "--parquet", "kept"),
     ("faultline", "export", "nosuch.flt", "--parquet", "kept", "-c", "INPUT"), ("faultline", "sim", "./INPUT"), ("faultline", "sim", "--trace", "INPUT"), ("faultline", "accesses", "./INPUT"),
     ("faultline", "accesses", "--trace", "INPUT"), ("faultline", "protect", "INPUT"), ("faultline", "fleet", "./INPUT"),
@@ -24,7 +26,7 @@ READERS = [
 TOO_MANY = [
     ("faultline", "report", "a", "b"), ("faultline", "timeline", "a", "b"), ("faultline", "footprint", "a", "b"),
     ("faultline", "doctor", "a", "b"), ("faultline", "slo", "-c", "slo.ini", "a", "b"), ("faultline", "top", "-b", "1", "1", "1"),
-    ("faultline", "sim", "a", "b"), ("faultline", "accesses", "a", "b"), ("faultline", "fleet", "a", "b"), ("faultline", "help", "report", "b"),
+    ("faultline", "sim", "a", "b"), ("faultline", "accesses", "a", "b"), ("faultline", "fleet", "a", "b"), ("faultline", "serve", "-i", "a", "b"), ("faultline", "help", "report", "b"),
     ("faultline", "--version", "b"), ("faultline", "-h", "b"), ("faultline-inject", "run", "a", "b"),
     ("faultline-inject", "check", "a", "b"), ("faultline-inject", "help", "rate", "depth"), ("faultline-inject", "list", "a"),
     ("faultline-inject", "recover", "a"), ("faultline-inject", "iopf", "dma", "burst"), ("faultline-inject", "odp", "a"),

@@ -7,9 +7,9 @@
 #define MSEC(count) ((count)*1000000ull)
 
 static const __u64 about_ns[BOUNDS] = {
-	USEC(1),   USEC(5),   USEC(10),	 USEC(25), USEC(50),	 USEC(100),	   USEC(250),
-	USEC(500), MSEC(1),   USEC(2500), MSEC(5),  MSEC(10),	 MSEC(25),	   MSEC(50),
-	MSEC(100), MSEC(250), MSEC(500), MSEC(1000), MSEC(10000),
+	USEC(1),   USEC(5),   USEC(10),	  USEC(25),   USEC(50),	   USEC(100), USEC(250),
+	USEC(500), MSEC(1),   USEC(2500), MSEC(5),    MSEC(10),	   MSEC(25),  MSEC(50),
+	MSEC(100), MSEC(250), MSEC(500),  MSEC(1000), MSEC(10000),
 };
 
 __u64 bounds_ns(unsigned int bound)

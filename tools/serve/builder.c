@@ -27,7 +27,8 @@ static int page_part(const struct builder *builder, const char *recording, FILE 
 {
 	const struct page_options options = {builder->slos, builder->live ? BUILDER_REFRESH : 0};
 	size_t count = builder->host ?: 1;
-	struct trace_summary *all = calloc(count, sizeof(*all)), *summary = all ? &all[count - 1] : NULL;
+	struct trace_summary *all = calloc(count, sizeof(*all)),
+			     *summary = all ? &all[count - 1] : NULL;
 	struct export_part part = {recording, summary, NULL, builder->host, NULL};
 	int err;
 
@@ -72,7 +73,8 @@ static int page_make(const struct builder *builder)
 /* Whatever it needs, it takes behind capture, and neither all memory nor all time. */
 static void page_process(const struct builder *builder, struct builder_answer *answer)
 {
-	const struct rlimit seconds = {BUILDER_SECONDS, BUILDER_SECONDS}, size = {PAGE_MOST, PAGE_MOST};
+	const struct rlimit seconds = {BUILDER_SECONDS, BUILDER_SECONDS},
+			    size = {PAGE_MOST, PAGE_MOST};
 
 	setrlimit(RLIMIT_CPU, &seconds);
 	setrlimit(RLIMIT_FSIZE, &size);

@@ -44,16 +44,17 @@ size_t exposition_label(char *labels, size_t size, size_t used, const char *name
 	return used;
 }
 
-static char *make_room(struct exposition *out, size_t more)
+static char *exposition_room(struct exposition *out, size_t more)
 {
-	if (out->failed || !array_grow(&out->text, &out->room, out->length + more, 1, ARRAY_PLAIN)) {
+	if (out->failed ||
+	    !array_grow(&out->text, &out->room, out->length + more, 1, ARRAY_PLAIN)) {
 		out->failed = true;
 		return NULL;
 	}
 	return out->text + out->length;
 }
 
-static char *append(char *to, const char *text)
+static char *append_text(char *to, const char *text)
 {
 	return text ? stpcpy(to, text) : to;
 }
@@ -92,17 +93,17 @@ static bool has(const char *text)
 /* All but the value; NULL without memory. */
 static char *begin_sample(struct exposition *out, struct sample_name name)
 {
-	char *to = make_room(out, SAMPLE_MOST);
+	char *to = exposition_room(out, SAMPLE_MOST);
 
 	if (!to)
 		return NULL;
-	to = append(append(append(to, PREFIX), name.family), name.suffix);
+	to = append_text(append_text(append_text(to, PREFIX), name.family), name.suffix);
 	if (has(name.labels) || has(name.more)) {
 		*to++ = '{';
-		to = append(to, name.labels);
+		to = append_text(to, name.labels);
 		if (has(name.labels) && has(name.more))
 			*to++ = ',';
-		to = append(to, name.more);
+		to = append_text(to, name.more);
 		*to++ = '}';
 	}
 	*to++ = ' ';
@@ -117,13 +118,13 @@ static void end_sample(struct exposition *out, char *to)
 
 void exposition_family(struct exposition *out, const char *name, const char *type, const char *help)
 {
-	char *to = make_room(out, SAMPLE_MOST);
+	char *to = exposition_room(out, SAMPLE_MOST);
 
 	if (!to)
 		return;
 	out->length += (size_t)snprintf(to, SAMPLE_MOST,
-					"# HELP " PREFIX "%s %s\n# TYPE " PREFIX "%s %s\n", name, help,
-					name, type);
+					"# HELP " PREFIX "%s %s\n# TYPE " PREFIX "%s %s\n", name,
+					help, name, type);
 }
 
 void exposition_count(struct exposition *out, struct sample_name name, __u64 value)
@@ -147,7 +148,8 @@ void exposition_limit(struct exposition *out, struct sample_name name, __u64 val
 	char *to = begin_sample(out, name);
 
 	if (to)
-		end_sample(out, value == UINT64_MAX ? append(to, "+Inf") : append_number(to, value));
+		end_sample(out, value == UINT64_MAX ? append_text(to, "+Inf")
+						    : append_number(to, value));
 }
 
 static const char *bound_label(unsigned int bound)
@@ -159,7 +161,7 @@ static const char *bound_label(unsigned int bound)
 		return to;
 	if (bound == BOUNDS)
 		return strcpy(to, "le=\"+Inf\"");
-	to = append_seconds(append(to, "le=\""), bounds_ns(bound));
+	to = append_seconds(append_text(to, "le=\""), bounds_ns(bound));
 	*to++ = '"';
 	*to = '\0';
 	return labels[bound];

@@ -24,10 +24,12 @@ void exposition_free(struct exposition *out);
  * Appends NAME="VALUE" to the labels that end at `used`, behind a comma if there are any; returns where they end
  * now. Names come from strangers: what steers a terminal or is no UTF-8 is told as printable() has it.
  */
-size_t exposition_label(char *labels, size_t size, size_t used, const char *name, const char *value);
+size_t exposition_label(char *labels, size_t size, size_t used, const char *name,
+			const char *value);
 
 /* "# HELP" and "# TYPE" of a family, ahead of its samples. */
-void exposition_family(struct exposition *out, const char *name, const char *type, const char *help);
+void exposition_family(struct exposition *out, const char *name, const char *type,
+		       const char *help);
 /* A sample: `suffix` of the name, labels of the row and more of them, each "" or NULL if there are none. */
 struct sample_name {
 	const char *family, *suffix, *labels, *more;

@@ -27,7 +27,6 @@ struct gathering {
 	struct ledger *ledger;
 	const struct analysis *analysis;
 	const struct tally *tally;
-	__u64 now_ns;
 };
 
 static void gather_faults(const struct gathering *g, __u32 device, struct device_counts *counts)
@@ -97,7 +96,8 @@ static void gather_now(const struct gathering *g, const struct device_info *info
 	__u64 peak = rates_device(a->rates, info->handle).peak;
 
 	now->kind = info->kind;
-	now->unknown = (now->there ? now->unknown : ~0u) & unknown_numbers(a->session, info->handle);
+	now->unknown =
+		(now->there ? now->unknown : ~0u) & unknown_numbers(a->session, info->handle);
 	now->there = true;
 	now->may_fault |= info->kind == DEVICE_EMULATED || recent.began;
 	now->nic |= rings_of_device(a->rings, info->handle) != NULL;
@@ -163,9 +163,10 @@ static void gather_container(const struct gathering *g, const struct device_info
 	now = &row->is.container;
 	LEDGER_NOW(row, container_counts)->failures += vfio->failed;
 	now->pinned_bytes += vfio->limits[LIMIT_MEMLOCK].seen ? vfio->limits[LIMIT_MEMLOCK].used
-						: vfio->pinned - vfio->unpinned;
-	now->mappings += vfio->limits[LIMIT_DMA_ENTRIES].seen ? vfio->limits[LIMIT_DMA_ENTRIES].used
-							      : vfio->maps - vfio->unmaps - vfio->closed;
+							      : vfio->pinned - vfio->unpinned;
+	now->mappings += vfio->limits[LIMIT_DMA_ENTRIES].seen
+				 ? vfio->limits[LIMIT_DMA_ENTRIES].used
+				 : vfio->maps - vfio->unmaps - vfio->closed;
 	/* Who may exceed it has none. */
 	now->limit_bytes = vfio->limits[LIMIT_MEMLOCK].seen && !vfio->limits[LIMIT_MEMLOCK].exempt
 				   ? vfio->limits[LIMIT_MEMLOCK].limit
@@ -229,7 +230,8 @@ static enum probe_condition condition_of(const struct session *session, size_t i
 {
 	switch (session_probe(session, index)->state) {
 	case PROBE_ON:
-		return session_probe_is_silent(session, index) ? PROBE_IS_SILENT : PROBE_IS_ATTACHED;
+		return session_probe_is_silent(session, index) ? PROBE_IS_SILENT
+							       : PROBE_IS_ATTACHED;
 	case PROBE_DISABLED:
 		return PROBE_IS_DISABLED;
 	default:
@@ -287,10 +289,10 @@ static void gather_host(const struct gathering *g, const struct gather_self *sel
 	counts->textfile_failures = self->textfile_failures;
 }
 
-void gather(struct ledger *ledger, const struct analysis *analysis, const struct tally *tally,
-	    const struct gather_self *self, __u64 now_ns)
+void gather_counts(struct ledger *ledger, const struct analysis *analysis,
+		   const struct tally *tally, const struct gather_self *self)
 {
-	struct gathering g = {ledger, analysis, tally, now_ns};
+	struct gathering g = {ledger, analysis, tally};
 	__u32 h = 0;
 
 	ledger_begin(ledger);
@@ -300,7 +302,7 @@ void gather(struct ledger *ledger, const struct analysis *analysis, const struct
 		if (info)
 			gather_device(&g, info);
 	}
-	queues_each(analysis->queues, now_ns, gather_blocked, &g);
+	queues_each(analysis->queues, session_last_ns(analysis->session), gather_blocked, &g);
 	if (analysis->slo)
 		slo_each(analysis->slo, gather_objective, &g);
 	gather_probes(&g);

@@ -11,10 +11,10 @@ struct gather_self {
 };
 
 /*
- * Counts all into the ledger as of now_ns (CLOCK_MONOTONIC): what is open is open until then. Allocates for names that are new
- * only.
+ * Counts all into the ledger. What is open is open until the newest time that was told: what is later is not known
+ * yet, and would have to be taken back. Allocates for names that are new only.
  */
-void gather(struct ledger *ledger, const struct analysis *analysis, const struct tally *tally,
-	    const struct gather_self *self, __u64 now_ns);
+void gather_counts(struct ledger *ledger, const struct analysis *analysis,
+		   const struct tally *tally, const struct gather_self *self);
 
 #endif

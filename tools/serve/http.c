@@ -15,11 +15,11 @@
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
-#define IDLE_SECONDS	10u			/* without a byte either way */
-#define REQUEST_NS	(30 * NSEC_PER_SEC)	/* from its first byte to the last of its answer */
-#define REQUEST_MEMORY	(16u << 10)		/* headers */
-#define PAGE_FRESH_NS	(5 * NSEC_PER_SEC)
-#define SENTENCE_TEXT	512
+#define IDLE_SECONDS   10u		   /* without a byte either way */
+#define REQUEST_NS     (30 * NSEC_PER_SEC) /* from its first byte to the last of its answer */
+#define REQUEST_MEMORY (16u << 10)	   /* headers */
+#define PAGE_FRESH_NS  (5 * NSEC_PER_SEC)
+#define SENTENCE_TEXT  512
 
 struct resource {
 	struct MHD_Response *response; /* NULL: there is none */
@@ -51,10 +51,12 @@ struct http {
 static void tell_listen(int error, const char *address)
 {
 	if (error == EADDRINUSE)
-		failed(-error, "%s: another program listens there; choose another address with --listen",
+		failed(-error,
+		       "%s: another program listens there; choose another address with --listen",
 		       address);
 	else if (error == EADDRNOTAVAIL)
-		failed(-error, "%s: is no address of this host; choose another one with --listen", address);
+		failed(-error, "%s: is no address of this host; choose another one with --listen",
+		       address);
 	else
 		failed(-error, "%s: cannot listen there: %s", address, strerror(error));
 }
@@ -91,7 +93,8 @@ int http_open(struct http **http, struct listen_address *address)
 	pthread_mutex_init(&made->lock, NULL);
 	made->loopback = address->loopback;
 	for (unsigned int r = 0; r < HTTP_RESOURCES; r++)
-		snprintf(made->resources[r].sentence, SENTENCE_TEXT, "nothing has been observed yet");
+		snprintf(made->resources[r].sentence, SENTENCE_TEXT,
+			 "nothing has been observed yet");
 	err = http_bind(made, address);
 	if (err) {
 		http_close(made);
@@ -101,7 +104,8 @@ int http_open(struct http **http, struct listen_address *address)
 	return 0;
 }
 
-static enum MHD_Result answer_text(struct MHD_Connection *connection, unsigned int status, const char *text)
+static enum MHD_Result answer_text(struct MHD_Connection *connection, unsigned int status,
+				   const char *text)
 {
 	char line[SENTENCE_TEXT + 2];
 	int length = snprintf(line, sizeof(line), "%s\n", text);
@@ -111,7 +115,8 @@ static enum MHD_Result answer_text(struct MHD_Connection *connection, unsigned i
 
 	if (!response)
 		return MHD_NO;
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "text/plain; charset=utf-8");
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
+				"text/plain; charset=utf-8");
 	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
 		MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
 	queued = MHD_queue_response(connection, status, response);
@@ -149,7 +154,8 @@ static struct client *client_of(struct http *http, const struct MHD_Connection *
 }
 
 /* Under the lock. The response lives until the answer is over, whatever is published meanwhile. */
-static enum MHD_Result answer_resource(const struct resource *resource, struct MHD_Connection *connection)
+static enum MHD_Result answer_resource(const struct resource *resource,
+				       struct MHD_Connection *connection)
 {
 	if (resource->response)
 		return MHD_queue_response(connection, MHD_HTTP_OK, resource->response);
@@ -204,7 +210,8 @@ static enum MHD_Result answer_metrics(struct http *http, struct MHD_Connection *
 /* Nothing of ours has use for more than headers. */
 static bool has_body(struct MHD_Connection *connection)
 {
-	return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH) ||
+	return MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
+					   MHD_HTTP_HEADER_CONTENT_LENGTH) ||
 	       MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
 					   MHD_HTTP_HEADER_TRANSFER_ENCODING);
 }
@@ -222,12 +229,14 @@ static enum MHD_Result http_answer(void *self, struct MHD_Connection *connection
 
 	(void)version, (void)upload, (void)upload_size;
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
-		return answer_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "accepted: GET and HEAD");
+		return answer_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
+				   "accepted: GET and HEAD");
 	if (!is_asked_here(http, connection))
 		return answer_text(connection, MHD_HTTP_FORBIDDEN,
 				   "this address is asked as localhost, 127.0.0.1 or [::1] only");
 	if (has_body(connection))
-		return answer_text(connection, MHD_HTTP_CONTENT_TOO_LARGE, "accepted: requests without a body");
+		return answer_text(connection, MHD_HTTP_CONTENT_TOO_LARGE,
+				   "accepted: requests without a body");
 	if (!*request) {
 		*request = &known;
 		return MHD_YES;
@@ -269,8 +278,8 @@ static void http_on_connection(void *self, struct MHD_Connection *connection, vo
 	if (client)
 		*client = (struct client){0};
 	if (client && code == MHD_CONNECTION_NOTIFY_STARTED)
-		*client = (struct client){connection, info ? info->connect_fd : -1, monotonic_ns(), false,
-					  false};
+		*client = (struct client){connection, info ? info->connect_fd : -1, monotonic_ns(),
+					  false, false};
 	pthread_mutex_unlock(&http->lock);
 }
 
@@ -330,8 +339,9 @@ static struct MHD_Response *make_response(enum http_resource resource, char *tex
 		return NULL;
 	}
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
-				resource == HTTP_METRICS ? "text/plain; version=0.0.4; charset=utf-8"
-							 : "text/html; charset=utf-8");
+				resource == HTTP_METRICS
+					? "text/plain; version=0.0.4; charset=utf-8"
+					: "text/html; charset=utf-8");
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
 	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
 	if (resource == HTTP_PAGE)
@@ -343,7 +353,8 @@ int http_publish(struct http *http, enum http_resource resource, char *text, siz
 		 const char *sentence)
 {
 	struct resource *published = &http->resources[resource];
-	struct MHD_Response *response = text ? make_response(resource, text, length) : NULL, *before;
+	struct MHD_Response *response = text ? make_response(resource, text, length) : NULL,
+			    *before;
 
 	if (text && !response)
 		return failed(-ENOMEM, "no memory for what is served");

@@ -6,7 +6,7 @@
 #include "lib/base/fail.h"
 #include "lib/trace/trace.h"
 
-int keeper_open(struct keeper *keeper, const char *path, const struct serve_options *options)
+int keeper_open(struct page_keeper *keeper, const char *path, const struct serve_options *options)
 {
 	const struct trace_writer_config config = {
 		.path = path, .keep_ns = options->keep_ns, .max_bytes = options->keep_bytes};
@@ -14,7 +14,7 @@ int keeper_open(struct keeper *keeper, const char *path, const struct serve_opti
 	return trace_writer_open(&keeper->writer, &config);
 }
 
-static int keeper_failed(struct keeper *keeper, int error)
+static int keeper_failed(struct page_keeper *keeper, int error)
 {
 	if (!error)
 		return 0;
@@ -24,15 +24,15 @@ static int keeper_failed(struct keeper *keeper, int error)
 }
 
 /* Hands a call on while there is somebody to take it. */
-#define KEEP(call, type)                                                              \
-	static int keep_##call(void *self, type value)                                \
-	{                                                                             \
-		struct keeper *keeper = self;                                         \
-		struct stream to;                                                     \
-                                                                                      \
-		if (!keeper->writer)                                                  \
-			return 0;                                                     \
-		to = trace_writer_stream(keeper->writer);                             \
+#define KEEP(call, type)                                                                       \
+	static int keep_##call(void *self, type value)                                         \
+	{                                                                                      \
+		struct page_keeper *keeper = self;                                             \
+		struct stream to;                                                              \
+                                                                                               \
+		if (!keeper->writer)                                                           \
+			return 0;                                                              \
+		to = trace_writer_stream(keeper->writer);                                      \
 		return keeper_failed(keeper, to.ops->call ? to.ops->call(to.self, value) : 0); \
 	}
 KEEP(host, const struct host_info *)
@@ -49,7 +49,7 @@ KEEP(end, __u64)
 
 static int keep_events(void *self, const struct event *events, size_t count)
 {
-	struct keeper *keeper = self;
+	struct page_keeper *keeper = self;
 
 	if (!keeper->writer)
 		return 0;
@@ -57,7 +57,7 @@ static int keep_events(void *self, const struct event *events, size_t count)
 			     stream_events(trace_writer_stream(keeper->writer), events, count));
 }
 
-struct stream keeper_stream(struct keeper *keeper)
+struct stream keeper_stream(struct page_keeper *keeper)
 {
 	static const struct stream_ops ops = {
 		.host = keep_host,
@@ -77,7 +77,7 @@ struct stream keeper_stream(struct keeper *keeper)
 	return (struct stream){&ops, keeper};
 }
 
-void keeper_close(struct keeper *keeper)
+void keeper_close(struct page_keeper *keeper)
 {
 	if (keeper->writer)
 		trace_writer_close(keeper->writer);

@@ -8,13 +8,13 @@
 
 struct trace_writer;
 
-struct keeper {
+struct page_keeper {
 	struct trace_writer *writer; /* NULL: it has failed, and that was told */
 };
 
-int keeper_open(struct keeper *keeper, const char *path, const struct serve_options *options);
+int keeper_open(struct page_keeper *keeper, const char *path, const struct serve_options *options);
 /* To be added to a fan. */
-struct stream keeper_stream(struct keeper *keeper);
-void keeper_close(struct keeper *keeper);
+struct stream keeper_stream(struct page_keeper *keeper);
+void keeper_close(struct page_keeper *keeper);
 
 #endif

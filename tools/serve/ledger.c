@@ -54,7 +54,8 @@ struct row_key {
 static struct row_key row_key(enum ledger_kind kind, const char *name, const char *second)
 {
 	struct row_key key;
-	int length = snprintf(key.text, sizeof(key.text), "%c%s\n%s", '0' + (char)kind, name, second);
+	int length =
+		snprintf(key.text, sizeof(key.text), "%c%s\n%s", '0' + (char)kind, name, second);
 
 	key.length = (unsigned int)length;
 	return key;
@@ -79,8 +80,8 @@ static void label_row(struct ledger_row *row, enum ledger_kind kind)
 		exposition_label(row->labels, sizeof(row->labels), used, labels[1], row->second);
 }
 
-static struct ledger_row *ledger_make(struct ledger *ledger, enum ledger_kind kind, const char *name,
-				      const char *second)
+static struct ledger_row *ledger_make(struct ledger *ledger, enum ledger_kind kind,
+				      const char *name, const char *second)
 {
 	size_t counters = ledger_counters(kind);
 	struct ledger_row *row = calloc(1, sizeof(*row));

@@ -21,9 +21,23 @@
 #define LEDGER_NAME	    (2 * NAME_TEXT)
 #define LEDGER_LABELS	    (4 * LEDGER_NAME + 64)
 
-enum lost_where { LOST_RING, LOST_RECURSION, LOST_ACCESS_LOG, LOST_MACHINES, LOST_DISK, LOST_WHERES };
+enum lost_where {
+	LOST_RING,
+	LOST_RECURSION,
+	LOST_ACCESS_LOG,
+	LOST_MACHINES,
+	LOST_DISK,
+	LOST_WHERES
+};
 enum effort { EFFORT_MINOR, EFFORT_MAJOR, EFFORT_UNKNOWN, EFFORTS };
-enum answer { ANSWER_SUCCESS, ANSWER_INVALID, ANSWER_FAILURE, ANSWER_AUTOMATIC, ANSWER_OTHER, ANSWERS };
+enum reply {
+	ANSWER_SUCCESS,
+	ANSWER_INVALID,
+	ANSWER_FAILURE,
+	ANSWER_AUTOMATIC,
+	ANSWER_OTHER,
+	ANSWERS
+};
 
 /* Counters of a row: nothing but __u64, so that they are added up as an array. */
 struct host_counts {
@@ -68,7 +82,13 @@ struct container_now {
 	__u64 pinned_bytes, limit_bytes, mappings, mappings_limit; /* UINT64_MAX: no limit */
 };
 
-enum probe_condition { PROBE_IS_ATTACHED, PROBE_IS_SILENT, PROBE_IS_OFF, PROBE_IS_LOST, PROBE_IS_DISABLED };
+enum probe_condition {
+	PROBE_IS_ATTACHED,
+	PROBE_IS_SILENT,
+	PROBE_IS_OFF,
+	PROBE_IS_LOST,
+	PROBE_IS_DISABLED
+};
 
 struct probe_now {
 	bool there, was_attached; /* the second for as long as the server runs */
@@ -103,7 +123,8 @@ struct ledger {
 	size_t devices_most;
 	size_t named[LEDGER_KINDS]; /* rows, but for "other" */
 	struct ledger_row *rows;    /* by kind and names */
-	struct ledger_row *first[LEDGER_KINDS], *last[LEDGER_KINDS]; /* in the order in which they came */
+	struct ledger_row *first[LEDGER_KINDS],
+		*last[LEDGER_KINDS]; /* in the order in which they came */
 };
 
 void ledger_init(struct ledger *ledger, size_t devices_most);

@@ -15,7 +15,7 @@
 #define SERVE_RINGS   (16u << 20)
 #define RING_SMALLEST (256u << 10)
 
-static size_t ring_bytes(void)
+static size_t serve_ring_bytes(void)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
 	size_t bytes = SERVE_RINGS;
@@ -27,7 +27,7 @@ static size_t ring_bytes(void)
 
 static int take_now(struct server *server)
 {
-	return server_take(server, monotonic_ns(), clock_ns(CLOCK_REALTIME));
+	return server_take(server, clock_ns(CLOCK_REALTIME));
 }
 
 static int serve_follow(struct server *server, struct capture *capture)
@@ -61,10 +61,10 @@ static int serve_finish(struct server *server, struct capture *capture)
 	return err ?: take_now(server);
 }
 
-static void configure(const struct serve_options *options, struct capture_config *config)
+static void serve_configure(const struct serve_options *options, struct capture_config *config)
 {
 	*config = (struct capture_config){.device_count = options->device_count,
-					  .ring_bytes = ring_bytes(),
+					  .ring_bytes = serve_ring_bytes(),
 					  .tcp = options->tcp,
 					  .verbose = options->verbose};
 	_Static_assert(SERVE_FILTERS <= CAPTURE_FILTERS, "all filters fit");
@@ -78,7 +78,7 @@ int serve_live(struct server *server)
 	struct capture *capture;
 	int err;
 
-	configure(server->options, &config);
+	serve_configure(server->options, &config);
 	err = run_directory_check() ?: capture_open(&capture, &config);
 	if (err)
 		return err;

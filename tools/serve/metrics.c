@@ -24,19 +24,19 @@ struct family {
 	const char *name;
 };
 
-static struct sample_name named(const struct family *f, const char *labels, const char *more)
+static struct sample_name sample_named(const struct family *f, const char *labels, const char *more)
 {
 	return (struct sample_name){f->name, "", labels, more};
 }
 
 static void put(const struct family *f, const char *labels, const char *more, __u64 value)
 {
-	exposition_count(f->out, named(f, labels, more), value);
+	exposition_count(f->out, sample_named(f, labels, more), value);
 }
 
 static void put_seconds(const struct family *f, const char *labels, const char *more, __u64 ns)
 {
-	exposition_seconds(f->out, named(f, labels, more), ns);
+	exposition_seconds(f->out, sample_named(f, labels, more), ns);
 }
 
 /* What is counted by an enum: a label with a name of each. */
@@ -67,8 +67,8 @@ static void get_host_info(const struct family *f)
 	if (!host)
 		return;
 	exposition_label(labels, sizeof(labels),
-			 exposition_label(labels, sizeof(labels), 0, "host", host->hostname), "kernel",
-			 host->kernel);
+			 exposition_label(labels, sizeof(labels), 0, "host", host->hostname),
+			 "kernel", host->kernel);
 	put(f, labels, NULL, 1);
 }
 
@@ -96,15 +96,20 @@ static void get_devices(const struct family *f)
 static void get_device_info(const struct family *f)
 {
 	static const char *const kinds[DEVICE_KIND_MAX] = {
-		[DEVICE_UNKNOWN] = "unknown",	[DEVICE_EMULATED] = "emulated",
-		[DEVICE_PCI] = "pci",		[DEVICE_PLATFORM] = "platform",
-		[DEVICE_BLOCK] = "block",	[DEVICE_IB] = "rdma",
-		[DEVICE_NETDEV] = "net",	[DEVICE_VFIO_CONTAINER] = "vfio",
+		[DEVICE_UNKNOWN] = "unknown",
+		[DEVICE_EMULATED] = "emulated",
+		[DEVICE_PCI] = "pci",
+		[DEVICE_PLATFORM] = "platform",
+		[DEVICE_BLOCK] = "block",
+		[DEVICE_IB] = "rdma",
+		[DEVICE_NETDEV] = "net",
+		[DEVICE_VFIO_CONTAINER] = "vfio",
 		[DEVICE_IOMMU_DOMAIN] = "iommu",
 	};
 	char text[64];
 
-	EACH_DEVICE(f, row) {
+	EACH_DEVICE(f, row)
+	{
 		unsigned int kind = row->is.device.kind < DEVICE_KIND_MAX ? row->is.device.kind : 0;
 
 		if (!row->is.device.there)
@@ -115,20 +120,21 @@ static void get_device_info(const struct family *f)
 }
 
 /* What is not known is not 0: it is not told, unless it was before. */
-static bool is_told(const struct ledger_row *row, __u64 value, unsigned int needs)
+static bool is_device_told(const struct ledger_row *row, __u64 value, unsigned int needs)
 {
 	return value || !(row->is.device.unknown & needs);
 }
 
-#define DEVICE_COUNTER(metric, field, needs, as)                                     \
-	static void get_##metric(const struct family *f)                             \
-	{                                                                            \
-		EACH_DEVICE(f, row) {                                                \
-			__u64 value = LEDGER_TOLD(row, device_counts)->field;        \
-                                                                                     \
-			if (is_told(row, value, needs))                              \
-				as(f, row->labels, NULL, value);                     \
-		}                                                                    \
+#define DEVICE_COUNTER(metric, field, needs, as)                              \
+	static void get_##metric(const struct family *f)                      \
+	{                                                                     \
+		EACH_DEVICE(f, row)                                           \
+		{                                                             \
+			__u64 value = LEDGER_TOLD(row, device_counts)->field; \
+                                                                              \
+			if (is_device_told(row, value, needs))                \
+				as(f, row->labels, NULL, value);              \
+		}                                                             \
 	}
 
 DEVICE_COUNTER(faults_began_total, began, UNKNOWN_FAULTS, put)
@@ -145,15 +151,16 @@ DEVICE_COUNTER(io_bytes_total, io_bytes, UNKNOWN_IO, put)
 DEVICE_COUNTER(ios_faulted_total, ios_faulted, UNKNOWN_IO | UNKNOWN_FAULTS, put)
 
 /* What only devices of a kind have. */
-#define DEVICE_COUNTER_OF(metric, field, of, as)                                     \
-	static void get_##metric(const struct family *f)                             \
-	{                                                                            \
-		EACH_DEVICE(f, row) {                                                \
-			__u64 value = LEDGER_TOLD(row, device_counts)->field;        \
-                                                                                     \
-			if (value || row->is.device.of)                              \
-				as(f, row->labels, NULL, value);                     \
-		}                                                                    \
+#define DEVICE_COUNTER_OF(metric, field, of, as)                              \
+	static void get_##metric(const struct family *f)                      \
+	{                                                                     \
+		EACH_DEVICE(f, row)                                           \
+		{                                                             \
+			__u64 value = LEDGER_TOLD(row, device_counts)->field; \
+                                                                              \
+			if (value || row->is.device.of)                       \
+				as(f, row->labels, NULL, value);              \
+		}                                                             \
 	}
 
 DEVICE_COUNTER_OF(odp_faults_total, odp_faults, rdma, put)
@@ -162,15 +169,16 @@ DEVICE_COUNTER_OF(packets_resent_total, packets_resent, rdma, put)
 DEVICE_COUNTER_OF(stalls_total, stalls, nic, put)
 DEVICE_COUNTER_OF(stall_seconds_total, stall_ns, nic, put_seconds)
 
-#define DEVICE_GAUGE(metric, field, wanted)                              \
-	static void get_##metric(const struct family *f)                 \
-	{                                                                \
-		EACH_DEVICE(f, row) {                                    \
-			const struct device_now *is = &row->is.device;   \
-                                                                         \
-			if (is->there && (wanted))                       \
-				put(f, row->labels, NULL, is->field);    \
-		}                                                        \
+#define DEVICE_GAUGE(metric, field, wanted)                            \
+	static void get_##metric(const struct family *f)               \
+	{                                                              \
+		EACH_DEVICE(f, row)                                    \
+		{                                                      \
+			const struct device_now *is = &row->is.device; \
+                                                                       \
+			if (is->there && (wanted))                     \
+				put(f, row->labels, NULL, is->field);  \
+		}                                                      \
 	}
 
 DEVICE_GAUGE(open_faults, open, !(is->unknown & UNKNOWN_STATES))
@@ -182,10 +190,11 @@ static void get_faults_total(const struct family *f)
 {
 	static const char *const names[EFFORTS] = {"minor", "major", "unknown"};
 
-	EACH_DEVICE(f, row) {
+	EACH_DEVICE(f, row)
+	{
 		const struct device_counts *told = LEDGER_TOLD(row, device_counts);
 
-		if (is_told(row, told->began, UNKNOWN_FAULTS))
+		if (is_device_told(row, told->began, UNKNOWN_FAULTS))
 			put_each(f, row, "kind", names, told->over, EFFORTS);
 	}
 }
@@ -195,7 +204,8 @@ static void get_fault_responses_total(const struct family *f)
 	static const char *const names[ANSWERS] = {"success", "invalid", "failure", "automatic",
 						   "other"};
 
-	EACH_DEVICE(f, row) {
+	EACH_DEVICE(f, row)
+	{
 		const struct device_counts *told = LEDGER_TOLD(row, device_counts);
 
 		if (told->began || row->is.device.may_fault)
@@ -211,9 +221,9 @@ static bool has_latencies(const struct ledger_row *row)
 static void get_fault_latency_seconds(const struct family *f)
 {
 	EACH_DEVICE(f, row)
-		if (has_latencies(row))
-			exposition_histogram(f->out, named(f, row->labels, NULL),
-					     &LEDGER_TOLD(row, device_counts)->latency);
+	if (has_latencies(row))
+		exposition_histogram(f->out, sample_named(f, row->labels, NULL),
+				     &LEDGER_TOLD(row, device_counts)->latency);
 }
 
 static void get_fault_stage_seconds(const struct family *f)
@@ -221,20 +231,21 @@ static void get_fault_stage_seconds(const struct family *f)
 	char text[64];
 
 	EACH_DEVICE(f, row)
-		for (unsigned int s = 0; has_latencies(row) && s < STAGES; s++) {
-			exposition_label(text, sizeof(text), 0, "stage", stage_name(s));
-			exposition_histogram(f->out, named(f, row->labels, text),
-					     &LEDGER_TOLD(row, device_counts)->stages[s]);
-		}
+	for (unsigned int s = 0; has_latencies(row) && s < STAGES; s++) {
+		exposition_label(text, sizeof(text), 0, "stage", stage_name(s));
+		exposition_histogram(f->out, sample_named(f, row->labels, text),
+				     &LEDGER_TOLD(row, device_counts)->stages[s]);
+	}
 }
 
 static void get_invalidation_seconds(const struct family *f)
 {
-	EACH_DEVICE(f, row) {
+	EACH_DEVICE(f, row)
+	{
 		const struct device_counts *told = LEDGER_TOLD(row, device_counts);
 
 		if (told->invalidations || row->is.device.may_fault)
-			exposition_histogram(f->out, named(f, row->labels, NULL),
+			exposition_histogram(f->out, sample_named(f, row->labels, NULL),
 					     &told->invalidation);
 	}
 }
@@ -242,16 +253,17 @@ static void get_invalidation_seconds(const struct family *f)
 #define EACH_CONTAINER(f, row) LEDGER_EACH(row, (f)->metrics->ledger, LEDGER_CONTAINER)
 
 /* Limits of several containers do not add up. */
-#define CONTAINER_GAUGE(metric, field, as, of_other)                             \
-	static void get_##metric(const struct family *f)                         \
-	{                                                                        \
-		EACH_CONTAINER(f, row) {                                         \
-			const struct container_now *is = &row->is.container;     \
-			bool other = !strcmp(row->name, LEDGER_OTHER);           \
-                                                                                 \
-			if (is->there && (of_other || !other))                   \
-				as(f->out, named(f, row->labels, NULL), is->field); \
-		}                                                                \
+#define CONTAINER_GAUGE(metric, field, as, of_other)                                       \
+	static void get_##metric(const struct family *f)                                   \
+	{                                                                                  \
+		EACH_CONTAINER(f, row)                                                     \
+		{                                                                          \
+			const struct container_now *is = &row->is.container;               \
+			bool other = !strcmp(row->name, LEDGER_OTHER);                     \
+                                                                                           \
+			if (is->there && ((of_other) || !other))                           \
+				as(f->out, sample_named(f, row->labels, NULL), is->field); \
+		}                                                                          \
 	}
 
 CONTAINER_GAUGE(vfio_pinned_bytes, pinned_bytes, exposition_count, true)
@@ -262,7 +274,7 @@ CONTAINER_GAUGE(vfio_mappings_limit, mappings_limit, exposition_limit, false)
 static void get_vfio_failures_total(const struct family *f)
 {
 	EACH_CONTAINER(f, row)
-		put(f, row->labels, NULL, LEDGER_TOLD(row, container_counts)->failures);
+	put(f, row->labels, NULL, LEDGER_TOLD(row, container_counts)->failures);
 }
 
 #define EACH_PORT(f, row) LEDGER_EACH(row, (f)->metrics->ledger, LEDGER_PORT)
@@ -281,8 +293,7 @@ static void get_rdma_counter_total(const struct family *f)
 	};
 
 	EACH_PORT(f, row)
-		put_each(f, row, "counter", names, LEDGER_TOLD(row, port_counts)->counters,
-			 RDMA_COUNTERS);
+	put_each(f, row, "counter", names, LEDGER_TOLD(row, port_counts)->counters, RDMA_COUNTERS);
 }
 
 static void get_rnr_naks_total(const struct family *f)
@@ -291,14 +302,15 @@ static void get_rnr_naks_total(const struct family *f)
 
 	_Static_assert(RDMA_RNR_SENT == 0 && RDMA_RNR_RECEIVED == 1, "the first two counters");
 	EACH_PORT(f, row)
-		put_each(f, row, "direction", names, LEDGER_TOLD(row, port_counts)->counters, 2);
+	put_each(f, row, "direction", names, LEDGER_TOLD(row, port_counts)->counters, 2);
 }
 
 static void get_frames_total(const struct family *f)
 {
 	static const char *const names[] = {[RING_RX] = "rx", [RING_TX] = "tx"};
 
-	EACH_DEVICE(f, row) {
+	EACH_DEVICE(f, row)
+	{
 		const __u64 *frames = LEDGER_TOLD(row, device_counts)->frames;
 
 		if (row->is.device.nic || frames[RING_RX] || frames[RING_TX])
@@ -322,16 +334,16 @@ static void get_frames_lost_total(const struct family *f)
 	for (unsigned int i = 0; i < LOSS_REASONS; i++)
 		names[i] = frames_reason_name((enum loss_reason)i);
 	EACH_DEVICE(f, row)
-		if (row->is.device.nic || frames_lost(row))
-			put_each(f, row, "reason", names, LEDGER_TOLD(row, device_counts)->lost,
-				 LOSS_REASONS);
+	if (row->is.device.nic || frames_lost(row))
+		put_each(f, row, "reason", names, LEDGER_TOLD(row, device_counts)->lost,
+			 LOSS_REASONS);
 }
 
-#define OBJECTIVE_COUNTER(metric, field)                                                        \
-	static void get_##metric(const struct family *f)                                        \
-	{                                                                                       \
-		LEDGER_EACH(row, f->metrics->ledger, LEDGER_OBJECTIVE)                          \
-			put(f, row->labels, NULL, LEDGER_TOLD(row, objective_counts)->field);   \
+#define OBJECTIVE_COUNTER(metric, field)                                              \
+	static void get_##metric(const struct family *f)                              \
+	{                                                                             \
+		LEDGER_EACH(row, f->metrics->ledger, LEDGER_OBJECTIVE)                \
+		put(f, row->labels, NULL, LEDGER_TOLD(row, objective_counts)->field); \
 	}
 
 OBJECTIVE_COUNTER(objective_windows_total, windows)
@@ -345,10 +357,10 @@ static const struct host_counts *host_told(const struct family *f)
 	return row ? LEDGER_TOLD(row, host_counts) : &none;
 }
 
-#define HOST_COUNTER(metric, field)                          \
-	static void get_##metric(const struct family *f)     \
-	{                                                    \
-		put(f, NULL, NULL, host_told(f)->field);     \
+#define HOST_COUNTER(metric, field)                      \
+	static void get_##metric(const struct family *f) \
+	{                                                \
+		put(f, NULL, NULL, host_told(f)->field); \
 	}
 
 HOST_COUNTER(events_total, events)
@@ -358,8 +370,8 @@ HOST_COUNTER(textfile_failures_total, textfile_failures)
 
 static void get_events_lost_total(const struct family *f)
 {
-	static const char *const names[LOST_WHERES] = {"ring", "recursion", "access_log", "machines",
-						       "disk"};
+	static const char *const names[LOST_WHERES] = {"ring", "recursion", "access_log",
+						       "machines", "disk"};
 	static const struct ledger_row host;
 
 	put_each(f, &host, "what", names, host_told(f)->lost, LOST_WHERES);
@@ -372,7 +384,8 @@ static void get_probe_state(const struct family *f)
 	static const char *const names[] = {"attached", "silent", "off", "lost", "disabled"};
 	char text[64];
 
-	EACH_PROBE(f, row) {
+	EACH_PROBE(f, row)
+	{
 		if (!row->is.probe.there)
 			continue;
 		exposition_label(text, sizeof(text), 0, "state", names[row->is.probe.condition]);
@@ -380,11 +393,11 @@ static void get_probe_state(const struct family *f)
 	}
 }
 
-#define PROBE_COUNTER(metric, field)                                                      \
-	static void get_##metric(const struct family *f)                                  \
-	{                                                                                 \
-		EACH_PROBE(f, row)                                                        \
-			put(f, row->labels, NULL, LEDGER_TOLD(row, probe_counts)->field); \
+#define PROBE_COUNTER(metric, field)                                              \
+	static void get_##metric(const struct family *f)                          \
+	{                                                                         \
+		EACH_PROBE(f, row)                                                \
+		put(f, row->labels, NULL, LEDGER_TOLD(row, probe_counts)->field); \
 	}
 
 PROBE_COUNTER(probe_hits_total, hits)
@@ -398,8 +411,7 @@ static void get_path_visible(const struct family *f)
 	for (int path = PATH_NONE + 1; path < PATH_COUNT; path++) {
 		exposition_label(text, sizeof(text), 0, "path", path_name((enum path_id)path));
 		put(f, text, NULL,
-		    watched_path(a->session, a->silent, (enum path_id)path).state ==
-			    WATCHED_WHOLE);
+		    watched_path(a->session, a->silent, (enum path_id)path).state == WATCHED_WHOLE);
 	}
 }
 
@@ -430,9 +442,9 @@ static const struct {
 	const char *name, *type, *help;
 	void (*get)(const struct family *f);
 } families[] = {
-#define COUNTER	  "counter"
-#define GAUGE	  "gauge"
-#define HISTOGRAM "histogram"
+#define COUNTER				 "counter"
+#define GAUGE				 "gauge"
+#define HISTOGRAM			 "histogram"
 #define METRIC(name, type, labels, help) {#name, type, help, get_##name},
 #include "tools/serve/metrics.def"
 };

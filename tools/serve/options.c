@@ -13,16 +13,17 @@
 
 #define LISTEN_DEFAULT	"127.0.0.1:9753"
 #define DEVICES_DEFAULT 200
-#define KEEP_DEFAULT_NS (5 * 60 * NSEC_PER_SEC)
+#define KEEP_DEFAULT_NS (300 * NSEC_PER_SEC)
 #define KEEP_DEFAULT	(64ull << 20)
 #define BURST_MOST	1000000
 
 static int listen_refuse(const char *text)
 {
-	return failed(-EINVAL,
-		      "'%s' is no address; accepted: ADDRESS:PORT with an address of this host in numbers, such as "
-		      "127.0.0.1:9753 or [::1]:9753, :PORT of this host alone, none",
-		      text);
+	return failed(
+		-EINVAL,
+		"'%s' is no address; accepted: ADDRESS:PORT with an address of this host in numbers, such as "
+		"127.0.0.1:9753 or [::1]:9753, :PORT of this host alone, none",
+		text);
 }
 
 static bool is_loopback(const struct listen_address *address)
@@ -101,15 +102,21 @@ static int serve_check(void *input)
 	if (o->hosts.count && !o->input)
 		return failed(-EINVAL, "--host needs a recording: -i FILE");
 	if (o->input && !strcmp(o->input, "-"))
-		return failed(-EINVAL, "-i -: standard input is not read twice; accepted: a .flt file");
+		return failed(-EINVAL,
+			      "-i -: standard input is not read twice; accepted: a .flt file");
 	if (o->input && o->device_count)
-		return failed(-EINVAL, "--device chooses what is captured; -i %s holds all that was", o->input);
+		return failed(-EINVAL,
+			      "--device chooses what is captured; -i %s holds all that was",
+			      o->input);
 	if (o->input && o->state)
-		return failed(-EINVAL, "--state is of live counters; those of -i %s are what it says", o->input);
+		return failed(-EINVAL,
+			      "--state is of live counters; those of -i %s are what it says",
+			      o->input);
 	if (o->state && o->no_state)
 		return failed(-EINVAL, "--state and --no-state exclude each other");
 	if (!o->listen.length && !o->textfile)
-		return failed(-EINVAL, "--listen none leaves nobody to tell; accepted: with --textfile DIR");
+		return failed(-EINVAL,
+			      "--listen none leaves nobody to tell; accepted: with --textfile DIR");
 	return 0;
 }
 
@@ -120,39 +127,40 @@ static const struct cli_option serve_option_list[] = {
 	 "Where to listen (default: " LISTEN_DEFAULT "); none: nowhere, with --textfile", CLI_OWN,
 	 SERVE(listen), .parse = serve_parse_listen},
 	{"input", 'i', "FILE", "Serve what a recording says", CLI_TEXT, SERVE(input)},
-	{"device", 'd', "NAME", "Only this device, or devices matching a pattern; repeatable", CLI_LIST,
-	 SERVE(devices), .most = SERVE_FILTERS, .count = offsetof(struct serve_options, device_count),
-	 .parse = serve_check_pattern},
-	{"max-devices", 0, "N", "Devices told by name, the rest as \"other\" (default: 200)", CLI_COUNT,
-	 SERVE(max_devices), 1, LEDGER_DEVICES_MOST},
-	{"interval", 0, "TIME", "Take the numbers so often (default: 1s)", CLI_TIME, SERVE(interval_ns),
-	 NSEC_PER_SEC / 10, 3600 * NSEC_PER_SEC},
-	{"textfile", 0, "DIR", "Write the same into DIR/faultline.prom, for node_exporter", CLI_TEXT,
-	 SERVE(textfile)},
+	{"device", 'd', "NAME", "Only this device, or devices matching a pattern; repeatable",
+	 CLI_LIST, SERVE(devices), .most = SERVE_FILTERS,
+	 .count = offsetof(struct serve_options, device_count), .parse = serve_check_pattern},
+	{"max-devices", 0, "N", "Devices told by name, the rest as \"other\" (default: 200)",
+	 CLI_COUNT, SERVE(max_devices), 1, LEDGER_DEVICES_MOST},
+	{"interval", 0, "TIME", "Take the numbers so often (default: 1s)", CLI_TIME,
+	 SERVE(interval_ns), NSEC_PER_SEC / 10, 3600 * NSEC_PER_SEC},
+	{"textfile", 0, "DIR", "Write the same into DIR/faultline.prom, for node_exporter",
+	 CLI_TEXT, SERVE(textfile)},
 	{"state", 0, "FILE",
 	 "Counters go on from those in FILE, and are kept there (default: a file of this address in "
 	 "/run/faultline)",
 	 CLI_TEXT, SERVE(state)},
 	{"no-state", 0, NULL, "Counters begin at 0", CLI_FLAG, SERVE(no_state)},
 	{"config", 'c', "FILE", "Objectives to judge (SLO file)", CLI_TEXT, SERVE(objectives_file)},
-	{"burst", 0, "N", "More faults than this within a second are a burst (default: 5)", CLI_COUNT,
-	 SERVE(burst), 1, BURST_MOST},
+	{"burst", 0, "N", "More faults than this within a second are a burst (default: 5)",
+	 CLI_COUNT, SERVE(burst), 1, BURST_MOST},
 	{"keep", 0, "TIME", "How much the page tells of (default: 5m)", CLI_TIME, SERVE(keep_ns),
 	 10 * NSEC_PER_SEC, 86400 * NSEC_PER_SEC},
-	{"max-size", 0, "SIZE", "Room in $TMPDIR for that (default: 64M)", CLI_SIZE, SERVE(keep_bytes),
-	 TRACE_RING_MINIMUM, 1ull << 40},
+	{"max-size", 0, "SIZE", "Room in $TMPDIR for that (default: 64M)", CLI_SIZE,
+	 SERVE(keep_bytes), TRACE_RING_MINIMUM, 1ull << 40},
 	{"no-page", 0, NULL, "No page, and nothing kept for it", CLI_FLAG, SERVE(no_page)},
-	{"tcp", 0, NULL, "TCP of all of the host, not only of emulated machines' networks", CLI_FLAG,
-	 SERVE(tcp)},
-	{"verbose", 'v', NULL, "Print what the kernel's verifier says of refused programs", CLI_FLAG,
-	 SERVE(verbose)},
+	{"tcp", 0, NULL, "TCP of all of the host, not only of emulated machines' networks",
+	 CLI_FLAG, SERVE(tcp)},
+	{"verbose", 'v', NULL, "Print what the kernel's verifier says of refused programs",
+	 CLI_FLAG, SERVE(verbose)},
 	{0},
 };
 
 static const struct cli serve_cli = {
 	.tables = (const struct cli_table[]){{serve_option_list}, {0}},
 	.children = (const struct cli_child[]){{&memory_argp, 0, true},
-					       {&hosts_argp, offsetof(struct serve_options, hosts), true},
+					       {&hosts_argp, offsetof(struct serve_options, hosts),
+						true},
 					       {0}},
 	.check = serve_check,
 	.about =

@@ -14,7 +14,7 @@
 #include "lib/base/signals.h"
 #include "tools/serve/builder.h"
 
-struct pages {
+struct page_maker {
 	struct builder builder;
 	int socket;
 	pid_t process;
@@ -25,7 +25,7 @@ struct pages {
 	bool wanted, ending, started;
 };
 
-static int pages_find_place(struct pages *pages, const struct serve_options *options)
+static int page_maker_find_place(struct page_maker *pages, const struct serve_options *options)
 {
 	const char *temporary = getenv("TMPDIR");
 	struct builder *b = &pages->builder;
@@ -43,15 +43,16 @@ static int pages_find_place(struct pages *pages, const struct serve_options *opt
 	if (options->input)
 		snprintf(b->recording, sizeof(b->recording), "%s", options->input);
 	else
-		snprintf(b->recording, sizeof(b->recording), "%.*s/last.flt", PATH_MAX - 16, b->folder);
+		snprintf(b->recording, sizeof(b->recording), "%.*s/last.flt", PATH_MAX - 16,
+			 b->folder);
 	b->live = !options->input;
 	b->slos = options->slos;
 	return 0;
 }
 
-int pages_open(struct pages **pages, const struct serve_options *options)
+int page_maker_create(struct page_maker **pages, const struct serve_options *options)
 {
-	struct pages *made = calloc(1, sizeof(*made));
+	struct page_maker *made = calloc(1, sizeof(*made));
 	int err = 0;
 
 	*pages = NULL;
@@ -59,7 +60,7 @@ int pages_open(struct pages **pages, const struct serve_options *options)
 		return failed(-ENOMEM, "no memory for the page");
 	if (options->input)
 		err = hosts_choose_one(&options->hosts, options->input, &made->builder.host);
-	err = err ?: pages_find_place(made, options);
+	err = err ?: page_maker_find_place(made, options);
 	if (!err) {
 		err = builder_start(&made->builder, &made->socket, &made->process);
 		if (err)
@@ -75,12 +76,12 @@ int pages_open(struct pages **pages, const struct serve_options *options)
 	return 0;
 }
 
-const char *pages_recording(const struct pages *pages)
+const char *page_maker_recording(const struct page_maker *pages)
 {
 	return pages->builder.recording;
 }
 
-static char *page_read(const char *path, size_t *length)
+static char *page_load(const char *path, size_t *length)
 {
 	FILE *file = fopen(path, "re");
 	char *text = NULL;
@@ -102,7 +103,7 @@ static char *page_read(const char *path, size_t *length)
 	return text;
 }
 
-static void pages_make(struct pages *pages)
+static void page_maker_make(struct page_maker *pages)
 {
 	struct builder_answer answer = {-EIO, "the process that makes pages is gone"};
 	size_t length = 0;
@@ -113,16 +114,16 @@ static void pages_make(struct pages *pages)
 		answer = (struct builder_answer){-EIO, "the process that makes pages is gone"};
 	answer.sentence[sizeof(answer.sentence) - 1] = '\0';
 	if (!answer.error)
-		text = page_read(pages->builder.page, &length);
+		text = page_load(pages->builder.page, &length);
 	if (!answer.error && !text)
 		snprintf(answer.sentence, sizeof(answer.sentence), "the page cannot be read");
 	if (http_publish(pages->http, HTTP_PAGE, text, length, answer.sentence))
 		http_publish(pages->http, HTTP_PAGE, NULL, 0, failure_text());
 }
 
-static void *pages_run(void *argument)
+static void *page_maker_run(void *argument)
 {
-	struct pages *pages = argument;
+	struct page_maker *pages = argument;
 
 	for (;;) {
 		bool ending;
@@ -135,25 +136,25 @@ static void *pages_run(void *argument)
 		pthread_mutex_unlock(&pages->lock);
 		if (ending)
 			return NULL;
-		pages_make(pages);
+		page_maker_make(pages);
 	}
 }
 
-int pages_start(struct pages *pages, struct http *http)
+int page_maker_start(struct page_maker *pages, struct http *http)
 {
 	int error;
 
 	pages->http = http;
-	error = signals_start_thread(&pages->thread, NULL, pages_run, pages);
+	error = signals_start_thread(&pages->thread, NULL, page_maker_run, pages);
 	if (error)
 		return failed(-error, "no thread for the page: %s", strerror(error));
 	pages->started = true;
 	return 0;
 }
 
-void pages_wanted(void *self)
+void page_maker_wanted(void *self)
 {
-	struct pages *pages = self;
+	struct page_maker *pages = self;
 
 	pthread_mutex_lock(&pages->lock);
 	pages->wanted = true;
@@ -161,7 +162,7 @@ void pages_wanted(void *self)
 	pthread_mutex_unlock(&pages->lock);
 }
 
-void pages_stop(struct pages *pages)
+void page_maker_stop(struct page_maker *pages)
 {
 	if (!pages)
 		return;
@@ -176,7 +177,7 @@ void pages_stop(struct pages *pages)
 	child_await(pages->process);
 }
 
-void pages_free(struct pages *pages)
+void page_maker_free(struct page_maker *pages)
 {
 	if (!pages)
 		return;

@@ -9,18 +9,18 @@
 
 #include "tools/serve/http.h"
 
-struct pages;
+struct page_maker;
 
 /* First of all: a thread or probes there are would be in the process that is forked, too. */
-int pages_open(struct pages **pages, const struct serve_options *options);
+int page_maker_create(struct page_maker **pages, const struct serve_options *options);
 /* Of a recording the host that it is of, by its number. */
-int pages_start(struct pages *pages, struct http *http);
+int page_maker_start(struct page_maker *pages, struct http *http);
 /* Where the flight recorder is to be. */
-const char *pages_recording(const struct pages *pages);
-http_wanted pages_wanted;
+const char *page_maker_recording(const struct page_maker *pages);
+http_wanted page_maker_wanted;
 /* Ahead of the server's end: nothing is published any more. */
-void pages_stop(struct pages *pages);
+void page_maker_stop(struct page_maker *pages);
 /* Behind it: nobody asks any more. */
-void pages_free(struct pages *pages);
+void page_maker_free(struct page_maker *pages);
 
 #endif

@@ -28,9 +28,11 @@ int replaced_open(struct replaced *file, const char *path, mode_t mode)
 	file->folder = open(files_folder(path, folder), O_DIRECTORY | O_RDONLY | O_CLOEXEC);
 	if (file->folder < 0)
 		return failed(-errno, "%s: cannot be opened: %s", folder, strerror(errno));
-	if (!fstatat(file->folder, name, &status, AT_SYMLINK_NOFOLLOW) && !S_ISREG(status.st_mode)) {
+	if (!fstatat(file->folder, name, &status, AT_SYMLINK_NOFOLLOW) &&
+	    !S_ISREG(status.st_mode)) {
 		replaced_close(file);
-		return failed(-EEXIST, "%s: is no regular file; accepted: a file, or nothing", path);
+		return failed(-EEXIST, "%s: is no regular file; accepted: a file, or nothing",
+			      path);
 	}
 	return 0;
 }
@@ -42,12 +44,14 @@ void replaced_close(struct replaced *file)
 	file->folder = -1;
 }
 
-static int write_passing(const struct replaced *file, const char *passing, const void *bytes, size_t size)
+static int write_passing(const struct replaced *file, const char *passing, const void *bytes,
+			 size_t size)
 {
 	int fd, err;
 
 	unlinkat(file->folder, passing, 0);
-	fd = openat(file->folder, passing, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	fd = openat(file->folder, passing, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		    0600);
 	if (fd < 0)
 		return -errno;
 	err = files_write(fd, file->path, bytes, size, NULL);

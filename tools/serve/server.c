@@ -117,14 +117,14 @@ int server_open(struct server *server, struct serve_options *options)
 	ledger_init(&server->ledger, options->max_devices);
 	catch_end();
 	if (options->listen.length && !options->no_page)
-		err = pages_open(&server->pages, options);
+		err = page_maker_create(&server->pages, options);
 	if (!err && options->listen.length)
 		err = http_open(&server->http, &options->listen);
 	err = err ?: open_textfile(server);
 	err = err ?: open_state(server);
 	err = err ?: open_analysis(server);
 	if (!err && server->pages && !options->input) {
-		err = keeper_open(&server->keeper, pages_recording(server->pages), options);
+		err = keeper_open(&server->keeper, page_maker_recording(server->pages), options);
 		err = err ?: stream_fan_add(&server->fan, keeper_stream(&server->keeper));
 	}
 	server->publisher.http = server->http;
@@ -136,20 +136,22 @@ struct stream server_stream(struct server *server)
 	return stream_fan(&server->fan);
 }
 
-int server_take(struct server *server, __u64 now_ns, __u64 realtime_ns)
+int server_take(struct server *server, __u64 realtime_ns)
 {
 	const struct metrics metrics = {server->analysis, &server->ledger, realtime_ns};
-	const struct gather_self self = {
-		.scrapes = server->http ? http_scrapes(server->http) : 0,
-		.textfile_failures = atomic_load(&server->publisher.textfile_failures)};
+	const struct gather_self self = {.scrapes = server->http ? http_scrapes(server->http) : 0,
+					 .textfile_failures =
+						 atomic_load(&server->publisher.textfile_failures)};
 	bool keeps = server->publisher.state.folder >= 0;
 	int err = 0;
 
-	gather(&server->ledger, server->analysis, &server->tally, &self, now_ns);
+	gather_counts(&server->ledger, server->analysis, &server->tally, &self);
 	metrics_write(&metrics, &server->text);
 	if (keeps)
 		err = state_pack(&server->ledger, &server->state);
-	return err ?: publisher_offer(&server->publisher, &server->text, keeps ? &server->state : NULL);
+	return err
+		       ?: publisher_offer(&server->publisher, &server->text,
+					  keeps ? &server->state : NULL);
 }
 
 int server_start(struct server *server)
@@ -159,14 +161,18 @@ int server_start(struct server *server)
 
 	if (!server->http)
 		return 0;
+	publisher_settle(&server->publisher);
 	if (server->pages)
-		err = pages_start(server->pages, server->http);
-	err = err ?: http_start(server->http, server->pages ? pages_wanted : NULL, server->pages);
+		err = page_maker_start(server->pages, server->http);
+	err = err
+		      ?: http_start(server->http, server->pages ? page_maker_wanted : NULL,
+				    server->pages);
 	if (!err && !server->pages)
 		http_publish(server->http, HTTP_PAGE, NULL, 0, "there is no page: --no-page");
 	if (!err)
 		fprintf(stderr, "serving http://%s/metrics%s; Ctrl-C ends it\n",
-			listen_text(&server->options->listen, text), server->pages ? " and a page at /" : "");
+			listen_text(&server->options->listen, text),
+			server->pages ? " and a page at /" : "");
 	return err;
 }
 
@@ -179,9 +185,9 @@ void server_tend(struct server *server)
 void server_close(struct server *server)
 {
 	publisher_close(&server->publisher);
-	pages_stop(server->pages);
+	page_maker_stop(server->pages);
 	http_close(server->http);
-	pages_free(server->pages);
+	page_maker_free(server->pages);
 	keeper_close(&server->keeper);
 	if (server->analysis)
 		analysis_destroy(server->analysis);

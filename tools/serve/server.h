@@ -19,9 +19,9 @@ struct server {
 	struct exposition text;
 	struct state_bytes state;
 	struct publisher publisher;
-	struct http *http;   /* NULL: nobody is listened to */
-	struct pages *pages; /* NULL: there are none */
-	struct keeper keeper;
+	struct http *http;	  /* NULL: nobody is listened to */
+	struct page_maker *pages; /* NULL: there are none */
+	struct page_keeper keeper;
 	struct stream_fan fan;
 };
 
@@ -31,8 +31,8 @@ extern volatile sig_atomic_t server_signals;
 int server_open(struct server *server, struct serve_options *options);
 /* What is observed goes there. */
 struct stream server_stream(struct server *server);
-/* Takes the numbers as of now_ns (CLOCK_MONOTONIC) and publishes them. */
-int server_take(struct server *server, __u64 now_ns, __u64 realtime_ns);
+/* Takes the numbers, as of this time, and publishes them. */
+int server_take(struct server *server, __u64 realtime_ns);
 /* Once there is something to serve: answers, and says where. */
 int server_start(struct server *server);
 /* About once a second. */

@@ -29,8 +29,8 @@ struct state_row {
 /* Whatever makes a counter another one. */
 static __u64 state_layout(void)
 {
-	__u64 words[LEDGER_KINDS + BOUNDS + 6] = {
-		LOST_WHERES, EFFORTS, ANSWERS, LOSS_REASONS, RDMA_COUNTERS, STAGES};
+	__u64 words[LEDGER_KINDS + BOUNDS + 6] = {LOST_WHERES,	EFFORTS,       ANSWERS,
+						  LOSS_REASONS, RDMA_COUNTERS, STAGES};
 	size_t count = 6;
 
 	for (unsigned int kind = 0; kind < LEDGER_KINDS; kind++)
@@ -78,7 +78,8 @@ int state_pack(const struct ledger *ledger, struct state_bytes *state)
 
 	state->length = sizeof(header);
 	for (unsigned int kind = 0; fits && kind < LEDGER_KINDS; kind++)
-		for (const struct ledger_row *row = ledger->first[kind]; fits && row; row = row->next)
+		for (const struct ledger_row *row = ledger->first[kind]; fits && row;
+		     row = row->next)
 			if (has_counted(row, ledger_counters((enum ledger_kind)kind)))
 				fits = pack_row(row, (enum ledger_kind)kind, state);
 	if (!fits)
@@ -104,7 +105,8 @@ static const char *unpack_row(struct ledger *ledger, const char *from, const cha
 	from += sizeof(head);
 	size = (size_t)head.name + head.second + head.counters * sizeof(__u64);
 	if (head.kind >= LEDGER_KINDS || head.counters != ledger_counters(head.kind) ||
-	    head.name >= sizeof(name) || head.second >= sizeof(second) || (size_t)(end - from) < size)
+	    head.name >= sizeof(name) || head.second >= sizeof(second) ||
+	    (size_t)(end - from) < size)
 		return NULL;
 	snprintf(name, sizeof(name), "%.*s", head.name, from);
 	snprintf(second, sizeof(second), "%.*s", head.second, from + head.name);
@@ -170,8 +172,12 @@ int state_load(struct ledger *ledger, const char *path, char note[STATE_NOTE])
 	int err = state_read(path, &bytes, &size);
 
 	note[0] = '\0';
-	if (!err && size && (size < sizeof(struct state_header) || memcmp(bytes, STATE_MAGIC, 8) != 0))
-		err = failed(-EBADMSG, "%s: is no state of counters, and is not replaced; accepted: another name", path);
+	if (!err && size &&
+	    (size < sizeof(struct state_header) || memcmp(bytes, STATE_MAGIC, 8) != 0))
+		err = failed(
+			-EBADMSG,
+			"%s: is no state of counters, and is not replaced; accepted: another name",
+			path);
 	else if (err && err != -ENOENT)
 		err = failed(err, "%s: cannot be read: %s", path, strerror(-err));
 	if (err || !size) {

@@ -14,7 +14,7 @@ static enum effort effort_of(const struct fault *fault)
 }
 
 /* ANSWERS: it had none. */
-static enum answer answer_of(const struct fault *fault)
+static enum reply answer_of(const struct fault *fault)
 {
 	const char *name = fault_response_name(fault);
 
@@ -38,7 +38,7 @@ static void tally_on_finished(void *self, const struct fault *fault)
 {
 	struct tally *tally = self;
 	struct tally_device *device = slots_make(&tally->devices, fault->device);
-	enum answer answer = answer_of(fault);
+	enum reply answer = answer_of(fault);
 
 	if (!device)
 		return;

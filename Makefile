@@ -228,7 +228,6 @@ install: all ## copy programs, jobs and manual pages to $(PREFIX)
 	install -m 644 dashboards/clickhouse/questions/*.sql \
 		$(DESTDIR)$(PREFIX)/share/faultline/dashboards/clickhouse/questions
 	install -m 755 dashboards/plot.sh $(DESTDIR)$(PREFIX)/share/faultline/dashboards
-	cd dashboards && cp -r --no-preserve=mode,ownership prometheus grafana $(abspath $(DESTDIR)$(PREFIX))/share/faultline/dashboards
 
 clean: ## remove everything built
 	rm -rf build faultline faultline-inject

@@ -37,6 +37,10 @@ endif
 BPF_FLAGS := -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -I. -I/usr/include/x86_64-linux-gnu \
              -Wall -Wextra -Wno-unused-parameter -Werror -MMD -MP
 
+# What draws the plots of pages (tests/uplot/fetch.sh); none: pages have tables and SVG.
+UPLOT_DIR ?= $(wildcard $(or $(FAULTLINE_UPLOT_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/faultline/uplot)/$(firstword \
+	$(file <tools/page/uplot.lock)))
+
 LIB_LIBS    := -lbpf -lelf -lz -lzstd -ljansson -linih -lpci -lxxhash -lm
 TOOL_LIBS   := -lncursesw -ltinfo -lprotobuf-c -lmicrohttpd
 INJECT_LIBS := -libverbs -lmnl
@@ -81,6 +85,17 @@ $(BUILD)/%.o: %.c Makefile | $(BPF_SKEL)
 	@mkdir -p $(@D)
 	$(call msg,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+
+# What a page has within it; anew where its folder is another one.
+$(BUILD)/tools/page/assets.o: CPPFLAGS := -I$(BUILD) $(CPPFLAGS)
+$(BUILD)/tools/page/assets.o: $(BUILD)/tools/page/assets_made.h
+$(BUILD)/tools/page/assets_made.h: tools/page/assets.sh tools/page/page.css tools/page/page.js $(BUILD)/tools/page/uplot_dir
+	$(Q)tools/page/assets.sh '$(UPLOT_DIR)' > $@.tmp && mv $@.tmp $@
+	$(if $(UPLOT_DIR),,@echo '  no uPlot: pages will have tables and SVG (tests/uplot/fetch.sh fetches it)')
+$(BUILD)/tools/page/uplot_dir: always
+	@mkdir -p $(@D)
+	@echo '$(UPLOT_DIR)' | cmp -s - $@ || echo '$(UPLOT_DIR)' > $@
+always:
 
 $(BUILD)/libfaultline.a: $(call objects,$(LIB_SRC))
 $(BUILD)/libinject.a: $(call objects,$(EMU_SRC))
@@ -234,6 +249,6 @@ clean: ## remove everything built
 
 -include $(shell find $(sort $(BUILD) $(BPF_BUILD)/bpf) -name '*.d' 2>/dev/null)
 
-.PHONY: all help tests unit demo check face-check fresh lab lab-shell lab-programs bench bench-programs campaigns expectations soak kills fuzz-programs fuzz-long mutate hostile install clean
+.PHONY: all always help tests unit demo check face-check fresh lab lab-shell lab-programs bench bench-programs campaigns expectations soak kills fuzz-programs fuzz-long mutate hostile install clean
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -26,6 +26,11 @@ static const struct export_format *const formats[] = {
 #include "tools/export_formats.def"
 };
 
+static const char export_names[] =
+#define EXPORT_FORMAT(name, value, help) ", --" #name " " value
+#include "tools/export_formats.def"
+	;
+
 struct export_seen {
 	struct seen_part {
 		const char *path;
@@ -73,7 +78,7 @@ static int export_check(void *input)
 	if (!verb->count)
 		return failed(-EINVAL, "no recording given; accepted: .flt files");
 	if (!targets)
-		return failed(-EINVAL, "no format given; accepted: --parquet DIR");
+		return failed(-EINVAL, "no format given; accepted: %s", export_names + 2);
 	return 0;
 }
 
@@ -118,8 +123,9 @@ static const struct cli export_cli = {
 		"footprint have, for engines that hold a fleet's.\v"
 		"EXAMPLES:\n"
 		"  faultline export run.flt --parquet fleet\n"
-		"  faultline export node*.flt --parquet fleet -c slo.ini\n\n"
-		"What the files hold: docs/export.md; a schema and questions for ClickHouse: "
+		"  faultline export node*.flt --parquet fleet -c slo.ini\n"
+		"  faultline export run.flt --html run.html -c slo.ini\n\n"
+		"What the files hold: docs/export.md, docs/page.md; a schema and questions for ClickHouse: "
 		"dashboards/clickhouse.",
 };
 
@@ -174,6 +180,11 @@ __u64 export_part_id(const struct export_part *part)
 			      summary->events);
 
 	return XXH3_64bits(text, (size_t)length);
+}
+
+size_t export_seen_count(const struct export_seen *seen)
+{
+	return seen->count;
 }
 
 static int check_once(struct export_seen *seen, const struct export_part *part)

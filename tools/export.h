@@ -19,6 +19,8 @@ struct export_part {
 __u64 export_part_id(const struct export_part *part);
 
 struct export_seen;
+/* How many parts were looked at so far, with this one. */
+size_t export_seen_count(const struct export_seen *seen);
 
 struct export_job {
 	struct export_seen *seen;   /* parts that were looked at: none is written twice */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Whatever is printable is a table of typed columns, written by one of four writers, or kept as rows.
+ * Whatever is printable is a table of typed columns, written by one of five writers, or kept as rows.
  *
  * The producer describes the table once (TABLE() below) and gives rows: its own structs, of which every
  * column knows its value. Text, CSV, JSON and Parquet ask the same columns, so they never disagree. Text is at most 80 columns wide with human units; CSV is one
@@ -152,6 +152,7 @@ enum output_format {
 	OUTPUT_JSON,
 	OUTPUT_ROWS, /* into memory: lib/output/rows.h */
 	OUTPUT_PARQUET,
+	OUTPUT_HTML, /* into `file`, as a part of a page */
 };
 
 /* Where tables go. One writer serves many tables, one after the other. */
@@ -180,6 +181,7 @@ struct writer_config {
 	 * NULL: PATH/TABLE.parquet.
 	 */
 	const char *place;
+	size_t most_rows; /* OUTPUT_HTML: of a table; the others are counted; 0: all */
 };
 
 int writer_open(struct writer **writer, const struct writer_config *config);

@@ -106,7 +106,7 @@ int writer_open(struct writer **writer, const struct writer_config *config)
 	static const struct writer_ops *const formats[] = {
 		[OUTPUT_TEXT] = &text_writer_ops,	[OUTPUT_CSV] = &csv_writer_ops,
 		[OUTPUT_JSON] = &json_writer_ops,	[OUTPUT_ROWS] = &rows_writer_ops,
-		[OUTPUT_PARQUET] = &parquet_writer_ops,
+		[OUTPUT_PARQUET] = &parquet_writer_ops, [OUTPUT_HTML] = &html_writer_ops,
 	};
 	struct writer *w = calloc(1, sizeof(*w));
 	int err;

@@ -29,6 +29,7 @@ extern const struct writer_ops csv_writer_ops;
 extern const struct writer_ops json_writer_ops;
 extern const struct writer_ops rows_writer_ops;
 extern const struct writer_ops parquet_writer_ops;
+extern const struct writer_ops html_writer_ops;
 
 struct writer_host {
 	const char *name;

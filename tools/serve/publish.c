@@ -13,6 +13,7 @@ void publisher_init(struct publisher *publisher)
 	*publisher = (struct publisher){.textfile.folder = -1, .state.folder = -1};
 	pthread_mutex_init(&publisher->lock, NULL);
 	pthread_cond_init(&publisher->offered, NULL);
+	pthread_cond_init(&publisher->published, NULL);
 }
 
 static void issue_free(struct issue *issue)
@@ -45,12 +46,15 @@ static void *publisher_run(void *argument)
 
 	do {
 		pthread_mutex_lock(&publisher->lock);
+		publisher->busy = false;
+		pthread_cond_broadcast(&publisher->published);
 		while (!publisher->has_pending && !publisher->ending)
 			pthread_cond_wait(&publisher->offered, &publisher->lock);
 		has = publisher->has_pending;
 		issue = publisher->pending;
 		publisher->pending = (struct issue){0};
 		publisher->has_pending = false;
+		publisher->busy = has;
 		pthread_mutex_unlock(&publisher->lock);
 		if (has)
 			issue_publish(publisher, &issue);
@@ -108,6 +112,14 @@ int publisher_offer(struct publisher *publisher, const struct exposition *text,
 	pthread_mutex_unlock(&publisher->lock);
 	issue_free(&passed);
 	return 0;
+}
+
+void publisher_settle(struct publisher *publisher)
+{
+	pthread_mutex_lock(&publisher->lock);
+	while (publisher->started && (publisher->has_pending || publisher->busy))
+		pthread_cond_wait(&publisher->published, &publisher->lock);
+	pthread_mutex_unlock(&publisher->lock);
 }
 
 void publisher_close(struct publisher *publisher)

@@ -24,9 +24,9 @@ struct publisher {
 	struct replaced textfile, state; /* may be closed */
 	pthread_t thread;
 	pthread_mutex_t lock;
-	pthread_cond_t offered;
+	pthread_cond_t offered, published;
 	struct issue pending;
-	bool has_pending, ending, started;
+	bool has_pending, busy, ending, started;
 	atomic_ullong textfile_failures;
 };
 
@@ -36,6 +36,8 @@ int publisher_start(struct publisher *publisher);
 /* Copies; `state` may be NULL. -ENOMEM. */
 int publisher_offer(struct publisher *publisher, const struct exposition *text,
 		    const struct state_bytes *state);
+/* Waits until what was offered last is published. */
+void publisher_settle(struct publisher *publisher);
 /* After what was offered last. */
 void publisher_close(struct publisher *publisher);
 

@@ -159,6 +159,7 @@ int server_start(struct server *server)
 
 	if (!server->http)
 		return 0;
+	publisher_settle(&server->publisher);
 	if (server->pages)
 		err = pages_start(server->pages, server->http);
 	err = err ?: http_start(server->http, server->pages ? pages_wanted : NULL, server->pages);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // What Grafana's own types say of a dashboard. Panels' options, series' settings and queries are `unknown` to Dashboard;
-// each is held to the types of its kind besides. types.py puts the dashboards behind this file and has tsc judge all.
+// each is held to the types of its kind besides. accepts.py puts the dashboards behind this file and has tsc judge all.
 import type { AnnotationQuery, Dashboard, DataQuery, DataSourceRef, FieldConfig, Panel, RowPanel } from '@grafana/schema';
 import type * as heatmap from '@grafana/schema/dist/esm/raw/composable/heatmap/panelcfg/x/HeatmapPanelCfg_types.gen.d.ts';
 import type * as stat from '@grafana/schema/dist/esm/raw/composable/stat/panelcfg/x/StatPanelCfg_types.gen.d.ts';

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Rules and alerts of dashboards/prometheus: what readers say of them, sections of docs/alerts.md, one alert end to end.
 
-rules.py [full]: in a scratch folder; prints a line a check. full breaks each alert in two ways, which its tests must notice.
+rules.py FAULTLINE INJECT [full]: in a scratch folder; prints a line a check. full breaks each alert in two ways, which its tests must notice.
 """
 import http.server
 import json
@@ -121,34 +121,39 @@ class Receiver(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def received(name, status, seconds=60):
+def of_target(instance):
+    """Notifications of one host: what `serve` sees here besides is this host's business."""
+    return [alert for alert in Receiver.received if alert["labels"].get("instance") == instance]
+
+
+def received(name, status, instance, seconds=60):
     """The first notification of an alert that came, or comes within a minute."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        for alert in list(Receiver.received):
-            if alert["labels"]["alertname"] == name and alert["status"] == status:
+        for alert in of_target(instance):
+            if (alert["labels"]["alertname"], alert["status"]) == (name, status):
                 return alert
         time.sleep(0.2)
     return None
 
 
-def end_to_end():
-    """An overflow, and then the recorder's end, from a scrape to the receiver; the first resolves by itself."""
+def end_to_end(program, injector):
+    """From a scrape to the receiver: an overflow, which resolves, and the recorder's end, made up; then those of a campaign."""
     receiver = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
     threading.Thread(target=receiver.serve_forever, daemon=True).start()
     target = f"127.0.0.1:{receiver.server_address[1]}"
     routes = {"receiver": "hook", "group_by": ["..."], "group_wait": "0s", "group_interval": "1s", "repeat_interval": "1h"}
     manager = servers.alertmanager("manager", json.dumps({
         "route": routes, "receivers": [{"name": "hook", "webhook_configs": [{"url": f"http://{target}/", "send_resolved": True}]}]}))
-    with manager, servers.prometheus("server", json.dumps({
+    with manager, servers.faultline(program, "-c", servers.job(20)) as serve, servers.prometheus("server", json.dumps({
             "global": {"scrape_interval": "1s", "evaluation_interval": "1s"}, "rule_files": [hurry("hurried") + "/*.yml"],
             "alerting": {"alertmanagers": [{"static_configs": [{"targets": [f"127.0.0.1:{manager.port}"]}]}]},
-            "scrape_configs": [{"job_name": "faultline", "static_configs": [{"targets": [target]}]}]})) as server:
+            "scrape_configs": [{"job_name": "faultline", "static_configs": [{"targets": [target, f"127.0.0.1:{serve.port}"]}]}]})) as server:
         # Targets are first scraped some seconds behind the start; then a few samples that are 0.
         awaited = server.wait_for("count_over_time(device:faultline_overflows:increase10m[10s]) >= 4")
-        check("a host without a worry sends nothing", awaited and not Receiver.received, Receiver.received)
+        check("a host without a worry sends nothing", awaited and not of_target(target), of_target(target))
         Receiver.overflows = 3
-        alert = received("FaultlineOverflow", "firing")
+        alert = received("FaultlineOverflow", "firing", target)
         check("an overflow arrives at the receiver", alert, server.query("ALERTS"))
         if alert:
             check("with its device, host and severity", [alert["labels"].get(key) for key in ("device", "instance", "severity")] ==
@@ -157,13 +162,18 @@ def end_to_end():
             check("its annotations are whole", all(notes.get(key) and "<" not in notes[key] for key in
                                                    ("summary", "description", "dashboard", "runbook")), notes)
             check("its link is one", notes["dashboard"].endswith("&var-device=a%26b+%22c%22"), notes)
-        check("it resolves when that is over", received("FaultlineOverflow", "resolved"))
+        check("it resolves when that is over", received("FaultlineOverflow", "resolved", target))
         Receiver.shown = False
-        check("a recorder that does not answer arrives", received("FaultlineRecorderDown", "firing"), server.query("up"))
+        check("a recorder that does not answer arrives", received("FaultlineRecorderDown", "firing", target), server.query("up"))
         health = [one for group in server.ask("/api/v1/rules", {})["groups"] for one in group["rules"] if one["health"] != "ok"]
         check("Prometheus evaluates every rule", not health, health)
-        names = {alert["labels"]["alertname"] for alert in Receiver.received}
+        names = {alert["labels"]["alertname"] for alert in of_target(target)}
         check("nothing else was sent", names == {"FaultlineOverflow", "FaultlineRecorderDown"}, names)
+        with servers.machines(injector, "run.ini"):
+            alert = received("FaultlineOverflow", "firing", f"127.0.0.1:{serve.port}")
+            check("a campaign's overflow arrives, with its device", alert and "disk" in alert["labels"]["device"], alert)
+            alert = received("FaultlineObjectiveBroken", "firing", f"127.0.0.1:{serve.port}")
+            check("and the objective that it breaks", alert and alert["labels"]["objective"] == "gold", alert)
     receiver.shutdown()
 
 
@@ -215,9 +225,9 @@ def broken():
 def main():
     said_by_readers()
     said_in_documents()
-    end_to_end()
+    end_to_end(*sys.argv[1:3])
     replayed()
-    if sys.argv[1:] == ["full"]:
+    if sys.argv[3:] == ["full"]:
         broken()
     print(f"{counts[True]} passed, {counts[False]} failed")
     return 1 if counts[False] else 0

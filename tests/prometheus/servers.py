@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Prometheus, Alertmanager and VictoriaMetrics for tests: on a free port of 127.0.0.1, ended with whoever started them."""
+import contextlib
 import ctypes
 import json
 import os
@@ -30,31 +31,11 @@ def fetch(url, data=None):
         return answer.read()
 
 
-class Server:
-    """A program with an HTTP port; words(port) is its command line."""
+class Asked:
+    """What answers queries at a URL."""
 
-    def __init__(self, name, words, ready):
-        for _ in range(5):
-            self.port = free_port()
-            self.url = f"http://127.0.0.1:{self.port}"
-            with open(f"{name}.log", "ab") as log:
-                self.process = subprocess.Popen(words(self.port), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                                preexec_fn=die_with_parent)
-            if self.await_ready(ready):
-                return
-            self.end()
-        with open(f"{name}.log", encoding="utf-8", errors="replace") as log:
-            raise RuntimeError(f"{name} does not start: {log.read()[-1000:]}")
-
-    def await_ready(self, path):
-        """Until it answers; a process that is gone had its port taken, or is broken."""
-        while self.process.poll() is None:
-            try:
-                fetch(self.url + path)
-                return True
-            except OSError:
-                time.sleep(0.1)
-        return False
+    def __init__(self, url):
+        self.url = url
 
     def query(self, expression, at=None):
         """Series of an instant query."""
@@ -76,6 +57,34 @@ class Server:
             if self.query(expression):
                 return True
             time.sleep(0.2)
+        return False
+
+
+class Server(Asked):
+    """A program with an HTTP port; words(port) is its command line."""
+
+    def __init__(self, name, words, ready):
+        super().__init__(None)
+        for _ in range(5):
+            self.port = free_port()
+            self.url = f"http://127.0.0.1:{self.port}"
+            with open(f"{name}.log", "ab") as log:
+                self.process = subprocess.Popen(words(self.port), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                                preexec_fn=die_with_parent)
+            if self.await_ready(ready):
+                return
+            self.end()
+        with open(f"{name}.log", encoding="utf-8", errors="replace") as log:
+            raise RuntimeError(f"{name} does not start: {log.read()[-1000:]}")
+
+    def await_ready(self, path):
+        """Until it answers; a process that is gone had its port taken, or is broken."""
+        while self.process.poll() is None:
+            try:
+                fetch(self.url + path)
+                return True
+            except OSError:
+                time.sleep(0.1)
         return False
 
     def end(self):
@@ -117,6 +126,54 @@ def alertmanager(folder, config):
     return Server("alertmanager", lambda port: [
         "prometheus-alertmanager", f"--config.file={folder}/alertmanager.yml", f"--storage.path={folder}/data", "--log.level=warn",
         "--cluster.listen-address=", f"--web.listen-address=127.0.0.1:{port}"], "/-/ready")
+
+
+def faultline(program, *words):
+    """`faultline serve` of this host, that keeps nothing behind its end."""
+    return Server("serve", lambda port: [program, "serve", "-l", f"127.0.0.1:{port}", "--no-page", "--no-state", *words], "/metrics")
+
+
+JOB = """
+[machine]
+request_queue_entries = 8
+[tenant vm]
+memory = 8M
+[device disk]
+count = 2
+group_pages = 5
+file_bytes = 8M
+[workload mix]
+sizes = 16K:3, 64K:2
+depth = 2
+rate = 401/s
+duration = {seconds}s
+[inject cold]
+action = evict
+pages = 61
+rate = 7/s
+duration = {seconds}s
+[slo gold]
+device = *disk*
+latency_target = 2ms
+"""
+
+
+def job(seconds):
+    """A file for `inject run`, and for `serve -c`: two disks that fault, a queue that overflows, an objective that breaks."""
+    with open("run.ini", "w", encoding="utf-8") as file:
+        file.write(JOB.format(seconds=seconds))
+    return "run.ini"
+
+
+@contextlib.contextmanager
+def machines(injector, path):
+    """Meanwhile machines run a job."""
+    with open("inject.log", "wb") as log, subprocess.Popen([injector, "run", path], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                                           preexec_fn=die_with_parent) as inject:
+        try:
+            yield
+        finally:
+            inject.terminate()
 
 
 def backfill(gathered, folder):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Do Grafana's types accept dashboards? types.py PACKAGES FILE... as JSON; PACKAGES as tests/engines/fetch.sh has them.
+"""Do Grafana's types accept dashboards? accepts.py PACKAGES FILE... as JSON; PACKAGES as tests/engines/fetch.sh has them.
 
 What is wrong is printed as tsc says it; exit status 1. Writes into the current folder.
 """

@@ -130,6 +130,11 @@ __u16 diff_percentile(const struct compare_sample *a, const struct compare_sampl
 	return (__u16)v;
 }
 
+double diff_tail(const struct compare_sample *a, const struct compare_sample *b)
+{
+	return a->count >= DIFF_SAMPLES_MANY && b->count >= DIFF_SAMPLES_MANY ? 99 : 95;
+}
+
 static void compare_times(struct diff *diff, struct diff_device *device, unsigned int subject,
 			  const struct diff_room *room)
 {
@@ -145,7 +150,7 @@ static void compare_times(struct diff *diff, struct diff_device *device, unsigne
 	if (a.count < DIFF_SAMPLES_LEAST || b.count < DIFF_SAMPLES_LEAST)
 		return;
 	row->verdict = DIFF_NOISE;
-	limit = diff_percentile(&a, &b, DIFF_TAIL);
+	limit = diff_percentile(&a, &b, diff_tail(&a, &b));
 	compare_ranks(&a, &b, &row->main);
 	compare_above(&a, limit, &b, limit, &row->tail);
 	diff->compared += 2;

@@ -44,7 +44,7 @@ static const char *both_counts(const struct compared_row *row, char *text)
 	for (unsigned int run = 0; run < DIFF_RUNS; run++)
 		units_format_count(diff_count(&row->device->sides[run], row->subject), 5,
 				   number[run]);
-	snprintf(text, CELL_ROOM, "%5s -> %s", number[DIFF_A], number[DIFF_B]);
+	snprintf(text, CELL_ROOM, "%5s->%s", number[DIFF_A], number[DIFF_B]);
 	return text;
 }
 
@@ -61,7 +61,7 @@ static const char *both_times(const struct diff_device *device, unsigned int sub
 		else
 			strcpy(number[run], "-");
 	}
-	snprintf(text, CELL_ROOM, "%6s -> %s", number[DIFF_A], number[DIFF_B]);
+	snprintf(text, CELL_ROOM, "%6s->%s", number[DIFF_A], number[DIFF_B]);
 	return text;
 }
 
@@ -84,16 +84,16 @@ static const char *both_shares(const struct compared_row *row, char *text)
 		snprintf(number[DIFF_A], sizeof(number[DIFF_A]), "%.0f", was);
 	if (!isnan(is))
 		snprintf(number[DIFF_B], sizeof(number[DIFF_B]), "%.0f%%", is);
-	snprintf(text, CELL_ROOM, "%3s -> %s", number[DIFF_A], number[DIFF_B]);
+	snprintf(text, CELL_ROOM, "%3s->%s", number[DIFF_A], number[DIFF_B]);
 	return text;
 }
 
 #define COMPARED(COLUMN)                                                      \
 	COLUMN(stage, none, TEXT, 10, SHOWN, diff_subject_name(row->subject)) \
-	COLUMN(count, none, TEXT, 14, SHOWN, both_counts(row, text))          \
-	COLUMN(p50, none, TEXT, 16, SHOWN, row_times(row, 50, text))          \
-	COLUMN(p99, none, TEXT, 16, SHOWN, row_times(row, 99, text))          \
-	COLUMN(share, none, TEXT, 11, SHOWN, both_shares(row, text))          \
+	COLUMN(count, none, TEXT, 12, SHOWN, both_counts(row, text))          \
+	COLUMN(p50, none, TEXT, 14, SHOWN, row_times(row, 50, text))          \
+	COLUMN(p99, none, TEXT, 14, SHOWN, row_times(row, 99, text))          \
+	COLUMN(share, none, TEXT, 9, SHOWN, both_shares(row, text))           \
 	COLUMN(verdict, none, TEXT, 0, SHOWN, diff_verdict_name(row->device, row->subject))
 TABLE(compared, NULL, COMPARED, struct compared_row, void)
 

@@ -129,7 +129,8 @@ static void judge_percentile(struct reader *r, struct compare_sample sample[DIFF
 	compare_ranks(&sample[DIFF_A], &sample[DIFF_B], &results[0]);
 	limit = diff_percentile(&sample[DIFF_A], &sample[DIFF_B], c->percentile);
 	compare_above(&sample[DIFF_A], limit, &sample[DIFF_B], limit, &results[1]);
-	limit = diff_percentile(&sample[DIFF_A], &sample[DIFF_B], fmin(c->percentile, DIFF_TAIL));
+	limit = diff_percentile(&sample[DIFF_A], &sample[DIFF_B],
+				fmin(c->percentile, diff_tail(&sample[DIFF_A], &sample[DIFF_B])));
 	compare_above(&sample[DIFF_A], limit, &sample[DIFF_B], limit, &results[2]);
 	reading->p = beyond_bound(c, results, 3);
 }
@@ -286,7 +287,7 @@ static void say_verdict(struct diff *diff, const struct diff_condition *c,
 		known += readings[i].known;
 	for (size_t i = 0; i < count; i++)
 		broken += is_broken(&readings[i], known);
-	snprintf(line, sizeof(line), "%s  %s",
+	snprintf(line, sizeof(line), "%s %s",
 		 broken	 ? "FAIL"
 		 : known ? "PASS"
 			 : "UNKNOWN",

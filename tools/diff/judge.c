@@ -169,7 +169,7 @@ static void compare_numbers(struct diff *diff, struct diff_device *device, unsig
 		row->ranked[run] = diff_count(side, subject);
 	}
 	row->verdict = DIFF_NOISE;
-	compare_rates(&counts[DIFF_A], &counts[DIFF_B], 1, 0, &row->main);
+	compare_counted_rates(&counts[DIFF_A], &counts[DIFF_B], 1, 0, &row->main);
 	diff->compared++;
 }
 

@@ -188,7 +188,7 @@ static void write_only(const struct diff *diff, enum diff_run run)
 		writer_note(diff->writer, "Only in %c: %s.", run ? 'B' : 'A', text);
 }
 
-static void write_answer(const struct diff *diff, size_t changes)
+static void write_diff_answer(const struct diff *diff, size_t changes)
 {
 	char least[UNITS_TEXT];
 
@@ -202,7 +202,7 @@ static void write_answer(const struct diff *diff, size_t changes)
 			    units_format_duration(diff->least_ns, least));
 }
 
-static __u64 faults_of(const struct diff_device *device)
+static __u64 faults_of_both(const struct diff_device *device)
 {
 	return device->sides[DIFF_A].samples.seen + device->sides[DIFF_B].samples.seen;
 }
@@ -215,12 +215,12 @@ static int by_interest(const void *left, const void *right)
 
 	if (a->changes != b->changes)
 		return a->changes > b->changes ? -1 : 1;
-	if (faults_of(a) != faults_of(b))
-		return faults_of(a) > faults_of(b) ? -1 : 1;
+	if (faults_of_both(a) != faults_of_both(b))
+		return faults_of_both(a) > faults_of_both(b) ? -1 : 1;
 	return strcmp(a->name, b->name);
 }
 
-static void write_devices(const struct diff *diff)
+static void write_compared_devices(const struct diff *diff)
 {
 	struct diff_device **order = calloc(HASH_COUNT(diff->devices) + 1, sizeof(*order));
 	size_t count = 0, shown;
@@ -230,7 +230,7 @@ static void write_devices(const struct diff *diff)
 		return;
 	}
 	for (struct diff_device *d = diff->devices; d; d = d->hh.next)
-		if (faults_of(d))
+		if (faults_of_both(d))
 			order[count++] = d;
 	qsort(order, count, sizeof(*order), by_interest);
 	shown = count > TEXT_DEVICES && !diff->a.output.wide ? TEXT_DEVICES : count;
@@ -247,9 +247,9 @@ static void write_devices(const struct diff *diff)
 int diff_write_text(const struct diff *diff)
 {
 	writer_note(diff->writer, "A %s, B %s", diff->a.path, diff->b.path);
-	write_answer(diff, write_changes(diff));
+	write_diff_answer(diff, write_changes(diff));
 	write_only(diff, DIFF_A);
 	write_only(diff, DIFF_B);
-	write_devices(diff);
+	write_compared_devices(diff);
 	return writer_error(diff->writer);
 }

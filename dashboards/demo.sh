@@ -64,14 +64,15 @@ chapter "For others' eyes"
 [ -z "${SUDO_UID:-}" ] || chown -R "$SUDO_UID:${SUDO_GID:-$SUDO_UID}" "$place/demo" "$recording"
 
 cat <<'TEXT'
-Left here: demo.flt           the recording
-           demo/demo.html     a page for a ticket: open it in any browser, no network is needed
-           demo/demo.pftrace  the trace: open it in Perfetto's viewer
-           demo/*.csv, *.png  its tables, plots
+Left here:
+  demo.flt            the recording
+  demo/demo.html      a page for a ticket, for any browser; it needs no network
+  demo/demo.pftrace   the trace, for Perfetto's viewer
+  demo/*.csv, *.png   its tables, plots
 Try next:
   ./faultline timeline demo.flt --slowest 20
   ./faultline footprint demo.flt
-  ./faultline diff demo.flt demo.flt        # or another run's recording
+  ./faultline diff demo.flt OTHER.flt     # another run of it
   sudo ./faultline doctor
   sudo ./faultline-inject run injectors/jobs/rtt.ini
   ./faultline-inject help

@@ -7,6 +7,9 @@
 
 #include "tools/diff/diff.h"
 
+#define DIFF_TESTS \
+	((size_t)2 * DIFF_SUBJECTS) /* of a device: ranks or rates, and a tail, of each row */
+
 /* Of the middle of the times the mean is taken from here to there. */
 #define MIDDLE_FROM 5
 #define MIDDLE_TO   95
@@ -222,7 +225,8 @@ static void diff_decide(const struct diff *diff, struct diff_device *device, con
 {
 	for (unsigned int subject = 0; subject < DIFF_SUBJECTS; subject++) {
 		struct diff_row *row = &device->rows[subject];
-		double ranks = levels[2 * subject], tail = levels[2 * subject + 1];
+		const double *own = &levels[(size_t)2 * subject];
+		double ranks = own[0], tail = own[1];
 
 		row->level = fmin(ranks, tail);
 		if (row->verdict != DIFF_NOISE || !diff_has_row(device, subject))
@@ -242,7 +246,7 @@ static int diff_no_memory(const struct diff *diff)
 /* Holm's, of all tests of all devices: those that were not made have p = 1 and cost nothing. */
 static int correct_and_decide(struct diff *diff)
 {
-	size_t tests = 2 * DIFF_SUBJECTS * (size_t)HASH_COUNT(diff->devices), count = 0, i = 0;
+	size_t tests = DIFF_TESTS * (size_t)HASH_COUNT(diff->devices), count = 0, i = 0;
 	double *p = memory_calloc(tests + 1, sizeof(*p)), *made, *levels;
 	size_t *order = memory_calloc(tests + 1, sizeof(*order));
 
@@ -250,7 +254,7 @@ static int correct_and_decide(struct diff *diff)
 	levels = p;
 	if (p && order && made) {
 		for (struct diff_device *d = diff->devices; d; d = d->hh.next)
-			for (unsigned int s = 0; s < 2 * DIFF_SUBJECTS; s++, i++)
+			for (unsigned int s = 0; s < DIFF_TESTS; s++, i++)
 				levels[i] = s % 2 ? d->rows[s / 2].tail.p : d->rows[s / 2].main.p;
 		for (i = 0; i < tests; i++)
 			if (levels[i] < 1)
@@ -261,7 +265,7 @@ static int correct_and_decide(struct diff *diff)
 				levels[i] = made[count++];
 		i = 0;
 		for (struct diff_device *d = diff->devices; d; d = d->hh.next)
-			diff_decide(diff, d, &levels[2 * DIFF_SUBJECTS * i++]);
+			diff_decide(diff, d, &levels[DIFF_TESTS * i++]);
 	}
 	memory_free(order);
 	memory_free(made);

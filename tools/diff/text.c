@@ -222,7 +222,8 @@ static int by_interest(const void *left, const void *right)
 
 static void write_compared_devices(const struct diff *diff)
 {
-	struct diff_device **order = calloc(HASH_COUNT(diff->devices) + 1, sizeof(*order));
+	struct diff_device **order =
+		calloc(HASH_COUNT(diff->devices) + 1, sizeof(struct diff_device *));
 	size_t count = 0, shown;
 
 	if (!order) {
@@ -232,7 +233,7 @@ static void write_compared_devices(const struct diff *diff)
 	for (struct diff_device *d = diff->devices; d; d = d->hh.next)
 		if (faults_of_both(d))
 			order[count++] = d;
-	qsort(order, count, sizeof(*order), by_interest);
+	qsort(order, count, sizeof(struct diff_device *), by_interest);
 	shown = count > TEXT_DEVICES && !diff->a.output.wide ? TEXT_DEVICES : count;
 	if (shown)
 		writer_note(diff->writer, "%s", "");

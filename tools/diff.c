@@ -155,7 +155,7 @@ static void diff_write_limits(struct diff *diff, struct offline *o)
 
 	o->writer = diff->writer;
 	for (size_t i = 0; i < o->count; i++) {
-		snprintf(heading, sizeof(heading), "%s%s%s:", o->called,
+		snprintf(heading, sizeof(heading), "%s%s%s", o->called,
 			 offline_has_hosts(o) ? " " : "",
 			 offline_has_hosts(o) ? o->hosts[i].name : "");
 		o->analysis = o->all[i];

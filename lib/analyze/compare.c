@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Of a mean: its variance if draws were independent, and by how blocks differ. */
-struct spread {
+struct compare_spread {
 	double mean;
 	double independent;
 	double clustered;
@@ -26,7 +26,7 @@ static double number_of(const struct counted *sample, size_t i)
 	return sample->scores[sample->values ? sample->values[i] : i];
 }
 
-static void spread_between(const struct counted *sample, struct spread *spread)
+static void spread_between(const struct counted *sample, struct compare_spread *spread)
 {
 	double sums[COMPARE_BLOCKS] = {0}, squares = 0, between = 0, n = (double)sample->count;
 	size_t members[COMPARE_BLOCKS] = {0}, blocks = 0;
@@ -49,11 +49,11 @@ static void spread_between(const struct counted *sample, struct spread *spread)
 	spread->clustered = between * (double)blocks / spread->degrees / (n * n);
 }
 
-static void spread_of_numbers(const struct counted *sample, struct spread *spread)
+static void spread_of_numbers(const struct counted *sample, struct compare_spread *spread)
 {
 	double sum = 0;
 
-	*spread = (struct spread){0};
+	*spread = (struct compare_spread){0};
 	if (sample->count < 2)
 		return;
 	for (size_t i = 0; i < sample->count; i++)
@@ -63,8 +63,8 @@ static void spread_of_numbers(const struct counted *sample, struct spread *sprea
 }
 
 /* `scores` says what each value counts. */
-static void spread_of(const struct compare_sample *sample, const double *scores,
-		      struct spread *spread)
+static void compare_spread_of(const struct compare_sample *sample, const double *scores,
+			      struct compare_spread *spread)
 {
 	const struct counted counted = {scores, sample->values, sample->blocks, sample->count};
 
@@ -72,7 +72,8 @@ static void spread_of(const struct compare_sample *sample, const double *scores,
 }
 
 /* Of a difference of two means: the design effect, and Satterthwaite's degrees of freedom. */
-static void judge(const struct spread *a, const struct spread *b, struct comparison *result)
+static void compare_judge(const struct compare_spread *a, const struct compare_spread *b,
+			  struct comparison *result)
 {
 	double independent = a->independent + b->independent;
 	double clustered = a->clustered + b->clustered, parts = 0;
@@ -120,7 +121,7 @@ void compare_ranks(const struct compare_sample *a, const struct compare_sample *
 {
 	double of_a[COMPARE_VALUES], of_b[COMPARE_VALUES], places[COMPARE_VALUES];
 	double n = (double)a->count, m = (double)b->count, off, variance;
-	struct spread in_a, in_b;
+	struct compare_spread in_a, in_b;
 
 	*result = (struct comparison){.design = 1, .p = 1};
 	if (a->count < 2 || b->count < 2)
@@ -128,16 +129,16 @@ void compare_ranks(const struct compare_sample *a, const struct compare_sample *
 	count_values(a, of_a);
 	count_values(b, of_b);
 	placements(of_b, m, places);
-	spread_of(a, places, &in_a);
+	compare_spread_of(a, places, &in_a);
 	placements(of_a, n, places);
-	spread_of(b, places, &in_b);
+	compare_spread_of(b, places, &in_b);
 	result->difference = in_b.mean - 0.5;
 	variance = variance_of_u(of_a, of_b, n, m);
 	off = fabs(result->difference) * n * m - 0.5;
 	if (!(variance > 0) || off <= 0)
 		return;
 	result->statistic = copysign(off / sqrt(variance), result->difference);
-	judge(&in_a, &in_b, result);
+	compare_judge(&in_a, &in_b, result);
 }
 
 static void above(__u16 limit, double scores[COMPARE_VALUES])
@@ -150,15 +151,15 @@ void compare_above(const struct compare_sample *a, __u16 limit_a, const struct c
 		   __u16 limit_b, struct comparison *result)
 {
 	double scores[COMPARE_VALUES], n = (double)a->count, m = (double)b->count, share, off;
-	struct spread in_a, in_b;
+	struct compare_spread in_a, in_b;
 
 	*result = (struct comparison){.design = 1, .p = 1};
 	if (a->count < 2 || b->count < 2)
 		return;
 	above(limit_a, scores);
-	spread_of(a, scores, &in_a);
+	compare_spread_of(a, scores, &in_a);
 	above(limit_b, scores);
-	spread_of(b, scores, &in_b);
+	compare_spread_of(b, scores, &in_b);
 	result->difference = in_b.mean - in_a.mean;
 	share = (in_a.mean * n + in_b.mean * m) / (n + m);
 	/* Yates' continuity. */
@@ -167,31 +168,31 @@ void compare_above(const struct compare_sample *a, __u16 limit_a, const struct c
 		return;
 	result->statistic =
 		copysign(off / sqrt(share * (1 - share) * (1 / n + 1 / m)), result->difference);
-	judge(&in_a, &in_b, result);
+	compare_judge(&in_a, &in_b, result);
 }
 
 void compare_above_known(const struct compare_sample *b, __u16 limit, double known,
 			 struct comparison *result)
 {
 	double scores[COMPARE_VALUES], m = (double)b->count, off;
-	struct spread in_b, none = {0};
+	struct compare_spread in_b, none = {0};
 
 	*result = (struct comparison){.design = 1, .p = 1};
 	if (b->count < 2)
 		return;
 	above(limit, scores);
-	spread_of(b, scores, &in_b);
+	compare_spread_of(b, scores, &in_b);
 	result->difference = in_b.mean - known;
 	off = fabs(result->difference) - 0.5 / m;
 	if (off <= 0)
 		return;
 	result->statistic = copysign(off / sqrt(known * (1 - known) / m), result->difference);
 	none.degrees = in_b.degrees;
-	judge(&none, &in_b, result);
+	compare_judge(&none, &in_b, result);
 }
 
 /* Of a number of occurrences: Poisson's variance if they are independent. */
-static double spread_of_counts(const struct compare_counts *counts, struct spread *spread)
+static double spread_of_counts(const struct compare_counts *counts, struct compare_spread *spread)
 {
 	double sum = 0, between = 0;
 
@@ -202,7 +203,7 @@ static double spread_of_counts(const struct compare_counts *counts, struct sprea
 
 		between += off * off;
 	}
-	*spread = (struct spread){
+	*spread = (struct compare_spread){
 		.mean = sum / counts->seconds,
 		.independent = sum / counts->seconds / counts->seconds,
 		.clustered = between * COMPARE_BLOCKS / (COMPARE_BLOCKS - 1) / counts->seconds /
@@ -212,17 +213,17 @@ static double spread_of_counts(const struct compare_counts *counts, struct sprea
 	return sum;
 }
 
-static void scale(struct spread *spread, double factor)
+static void scale(struct compare_spread *spread, double factor)
 {
 	spread->mean *= factor;
 	spread->independent *= factor * factor;
 	spread->clustered *= factor * factor;
 }
 
-void compare_rates(const struct compare_counts *a, const struct compare_counts *b, double factor,
-		   double offset, struct comparison *result)
+void compare_counted_rates(const struct compare_counts *a, const struct compare_counts *b,
+			   double factor, double offset, struct comparison *result)
 {
-	struct spread in_a, in_b;
+	struct compare_spread in_a, in_b;
 
 	*result = (struct comparison){.design = 1, .p = 1};
 	if (!(a->seconds > 0) || !(b->seconds > 0) ||
@@ -233,7 +234,7 @@ void compare_rates(const struct compare_counts *a, const struct compare_counts *
 	/* Against a number that is known the independent variance is what that number would have. */
 	result->statistic = result->difference /
 			    sqrt(fmax(in_a.independent + in_b.independent, offset / b->seconds));
-	judge(&in_a, &in_b, result);
+	compare_judge(&in_a, &in_b, result);
 }
 
 void compare_means(const struct compare_numbers *a, const struct compare_numbers *b, double factor,
@@ -241,7 +242,7 @@ void compare_means(const struct compare_numbers *a, const struct compare_numbers
 {
 	const struct counted of_a = {a->numbers, NULL, a->blocks, a->count};
 	const struct counted of_b = {b->numbers, NULL, b->blocks, b->count};
-	struct spread in_a = {0}, in_b;
+	struct compare_spread in_a = {0}, in_b;
 	double variance;
 
 	*result = (struct comparison){.design = 1, .p = 1};
@@ -259,7 +260,7 @@ void compare_means(const struct compare_numbers *a, const struct compare_numbers
 		return;
 	result->statistic = variance > 0 ? result->difference / sqrt(variance)
 					 : copysign(INFINITY, result->difference);
-	judge(&in_a, &in_b, result);
+	compare_judge(&in_a, &in_b, result);
 }
 
 /* Of the incomplete beta function, by Lentz's method (DLMF 8.17.22). */

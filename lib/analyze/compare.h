@@ -53,8 +53,8 @@ struct compare_counts {
 };
 
 /* Of the rates: that of B minus `factor` times that of A minus `offset`, per second. */
-void compare_rates(const struct compare_counts *a, const struct compare_counts *b, double factor,
-		   double offset, struct comparison *result);
+void compare_counted_rates(const struct compare_counts *a, const struct compare_counts *b,
+			   double factor, double offset, struct comparison *result);
 
 /* Numbers instead of buckets. */
 struct compare_numbers {

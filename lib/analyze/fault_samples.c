@@ -11,7 +11,7 @@
 
 _Static_assert(COMPARE_VALUES == HISTOGRAM_BUCKETS, "values to compare are buckets");
 
-static int make_room(struct fault_samples *samples)
+static int make_sample_room(struct fault_samples *samples)
 {
 	size_t room = samples->room ? 2 * samples->room : 256;
 	struct fault_sample *all;
@@ -45,7 +45,7 @@ int fault_samples_add(struct fault_samples *samples, const struct fault *fault)
 	samples->incomplete += !complete;
 	if (number % samples->each)
 		return 0;
-	err = make_room(samples);
+	err = make_sample_room(samples);
 	if (err || number % samples->each)
 		return err;
 	sample = &samples->all[samples->count++];

@@ -45,6 +45,8 @@ static const struct {
 	{verb_footprint, FORM_JSON, {"footprint", "--json", recording}},
 	{verb_slo, FORM_TEXT, {"slo", "-c", objectives, recording}},
 	{verb_slo, FORM_JSON, {"slo", "-c", objectives, "--json", recording}},
+	{verb_diff, FORM_TEXT, {"diff", recording, recording, "--fail", "*.p50 > 1.1x"}},
+	{verb_diff, FORM_JSON, {"diff", "--json", "--until", "-1s", recording, recording}},
 	{verb_top, FORM_TEXT, {"top", "-b", "-i", recording}},
 	{verb_top, FORM_JSON, {"top", "-b", "--json", "-c", objectives, "-i", recording}},
 	{verb_top, FORM_CSV, {"top", "-b", "--csv", "--view", "iommu", "-i", recording}},

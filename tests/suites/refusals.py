@@ -12,6 +12,7 @@ USAGE, INPUT = 2, 3
 READERS = [
     ("faultline", "report", "INPUT"), ("faultline", "timeline", "INPUT"), ("faultline", "footprint", "INPUT"),
     ("faultline", "doctor", "INPUT"), ("faultline", "slo", "INPUT", "-c", "slo.ini"), ("faultline", "slo", "-", "-c", "INPUT"),
+    ("faultline", "diff", "INPUT", "-"), ("faultline", "diff", "-", "INPUT"),
     ("faultline", "top", "-b", "-i", "INPUT"), ("faultline", "top", "-b", "-i", "-", "-c", "INPUT"),
     ("faultline", "merge", "-o", "merged.flt", "INPUT"),
     ("faultline", "serve", "--listen", "none", "--textfile", ".", "-i", "INPUT"),
@@ -24,7 +25,7 @@ READERS = [
 ]
 # One argument more than each verb takes. What `record` and `slow` have behind their options is a command.
 TOO_MANY = [
-    ("faultline", "report", "a", "b"), ("faultline", "timeline", "a", "b"), ("faultline", "footprint", "a", "b"),
+    ("faultline", "report", "a", "b"), ("faultline", "timeline", "a", "b"), ("faultline", "diff", "a", "b", "c"), ("faultline", "footprint", "a", "b"),
     ("faultline", "doctor", "a", "b"), ("faultline", "slo", "-c", "slo.ini", "a", "b"), ("faultline", "top", "-b", "1", "1", "1"),
     ("faultline", "sim", "a", "b"), ("faultline", "accesses", "a", "b"), ("faultline", "fleet", "a", "b"), ("faultline", "serve", "-i", "a", "b"), ("faultline", "help", "report", "b"),
     ("faultline", "--version", "b"), ("faultline", "-h", "b"), ("faultline-inject", "run", "a", "b"),

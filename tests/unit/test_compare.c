@@ -266,21 +266,21 @@ static void rates_know_bursts(void **state)
 		bursts.blocks[k] = k % 8 == 3 ? 880 : 0;
 		other.blocks[k] = 50;
 	}
-	compare_rates(&steady, &more, 1, 0, &result);
+	compare_counted_rates(&steady, &more, 1, 0, &result);
 	close_to(result.difference, 16, 1e-12);
 	close_to(result.statistic, 160 / sqrt(1600 + 1760), 1e-12);
 	assert_true(result.p < 0.02 && result.design == 1);
 	/* As many more, but all of them in two bursts, which could as well have been three. */
-	compare_rates(&steady, &bursts, 1, 0, &result);
+	compare_counted_rates(&steady, &bursts, 1, 0, &result);
 	assert_true(result.p > 0.3 && result.design > 10);
 	/* Half the time, half as many. */
-	compare_rates(&steady, &other, 1, 0, &result);
+	compare_counted_rates(&steady, &other, 1, 0, &result);
 	assert_true(result.p == 1);
-	compare_rates(&steady, &other, 0.5, 0, &result);
+	compare_counted_rates(&steady, &other, 0.5, 0, &result);
 	assert_true(result.p < 1e-6);
-	compare_rates(&steady, &more, 0, 176, &result);
+	compare_counted_rates(&steady, &more, 0, 176, &result);
 	assert_true(fabs(result.difference) < 1e-9);
-	compare_rates(&steady, &more, 0, 100, &result);
+	compare_counted_rates(&steady, &more, 0, 100, &result);
 	assert_true(result.p < 1e-6);
 }
 

@@ -19,7 +19,7 @@ static const struct {
 	{"timeline", verb_timeline}, {"footprint", verb_footprint},
 	{"top", verb_top},	     {"accesses", verb_accesses},
 	{"sim", verb_sim},	     {"doctor", verb_doctor},
-	{"merge", verb_merge},
+	{"merge", verb_merge},	     {"diff", verb_diff},
 };
 
 static char *take(int fd)

@@ -14,7 +14,7 @@
 	"p99, p99.9; STAGE: a stage, total (if none is given), incomplete (count and rate) or * for each; " \
 	"BOUND: 1.2x or +20%% of A's, or B's own: 10ms, 50/s, 1000, 40%%"
 
-static int refuse(const char *text, const char *why)
+static int refuse_condition(const char *text, const char *why)
 {
 	return failed(-EINVAL, "'%s': %s; " ACCEPTED, printable_of(text).text, why);
 }
@@ -142,20 +142,20 @@ int diff_condition_parse(const char *text, struct diff_condition *condition)
 
 	*condition = (struct diff_condition){.text = text, .subject = DIFF_TOTAL};
 	if (!operator)
-		return refuse(text, "no > and no <");
+		return refuse_condition(text, "no > and no <");
 	condition->below = *operator== '<';
 	if (cut_out(text, operator, left, sizeof(left)) ||
 	    cut_out(operator+ 1, operator+ strlen(operator), right, sizeof(right)))
-		return refuse(text, "too long");
+		return refuse_condition(text, "too long");
 	dot = strchr(left, '.');
 	if (dot && (isalpha((unsigned char)dot[1]))) {
 		field = dot + 1;
 		if (parse_subject(left, (size_t)(dot - left), &condition->subject))
-			return refuse(text, "unknown stage");
+			return refuse_condition(text, "unknown stage");
 	}
 	if (parse_field(field, condition))
-		return refuse(text, "unknown field");
+		return refuse_condition(text, "unknown field");
 	if (condition->subject == DIFF_INCOMPLETE && condition->field > DIFF_FIELD_RATE)
-		return refuse(text, "what did not complete has no time");
-	return parse_bound(right, condition) ? refuse(text, "wrong bound") : 0;
+		return refuse_condition(text, "what did not complete has no time");
+	return parse_bound(right, condition) ? refuse_condition(text, "wrong bound") : 0;
 }

@@ -16,7 +16,7 @@
 /* By chance alone found in one of a thousand pairs of runs, in all of what is compared together. */
 #define DIFF_LEVEL	   0.001
 #define DIFF_SAMPLES_LEAST 20	/* with fewer faults nothing is said of their times */
-#define DIFF_TAIL	   95	/* percent of both runs' faults; those above are the tail */
+#define DIFF_SAMPLES_MANY  2000 /* from so many on the slowest percent is a tail of its own */
 #define DIFF_FAULT_SHARE   0.01 /* of a fault's time: what is smaller matters to no fault */
 
 enum diff_run { DIFF_A, DIFF_B, DIFF_RUNS };
@@ -121,6 +121,8 @@ int diff_judge(struct diff *diff);
 /* The value that so many percent of both are not above. */
 __u16 diff_percentile(const struct compare_sample *a, const struct compare_sample *b,
 		      double percent);
+/* The percentile above which the tail of both lies. */
+double diff_tail(const struct compare_sample *a, const struct compare_sample *b);
 bool diff_row_is_of_times(unsigned int subject);
 __u64 diff_count(const struct diff_side *side, unsigned int subject);
 /* NULL: there is none. */

@@ -7,6 +7,9 @@
 
 #include "tools/diff/diff.h"
 
+#define DIFF_TESTS \
+	((size_t)2 * DIFF_SUBJECTS) /* of a device: ranks or rates, and a tail, of each row */
+
 /* Of the middle of the times the mean is taken from here to there. */
 #define MIDDLE_FROM 5
 #define MIDDLE_TO   95
@@ -130,6 +133,11 @@ __u16 diff_percentile(const struct compare_sample *a, const struct compare_sampl
 	return (__u16)v;
 }
 
+double diff_tail(const struct compare_sample *a, const struct compare_sample *b)
+{
+	return a->count >= DIFF_SAMPLES_MANY && b->count >= DIFF_SAMPLES_MANY ? 99 : 95;
+}
+
 static void compare_times(struct diff *diff, struct diff_device *device, unsigned int subject,
 			  const struct diff_room *room)
 {
@@ -145,7 +153,7 @@ static void compare_times(struct diff *diff, struct diff_device *device, unsigne
 	if (a.count < DIFF_SAMPLES_LEAST || b.count < DIFF_SAMPLES_LEAST)
 		return;
 	row->verdict = DIFF_NOISE;
-	limit = diff_percentile(&a, &b, DIFF_TAIL);
+	limit = diff_percentile(&a, &b, diff_tail(&a, &b));
 	compare_ranks(&a, &b, &row->main);
 	compare_above(&a, limit, &b, limit, &row->tail);
 	diff->compared += 2;
@@ -164,7 +172,7 @@ static void compare_numbers(struct diff *diff, struct diff_device *device, unsig
 		row->ranked[run] = diff_count(side, subject);
 	}
 	row->verdict = DIFF_NOISE;
-	compare_rates(&counts[DIFF_A], &counts[DIFF_B], 1, 0, &row->main);
+	compare_counted_rates(&counts[DIFF_A], &counts[DIFF_B], 1, 0, &row->main);
 	diff->compared++;
 }
 
@@ -217,7 +225,8 @@ static void diff_decide(const struct diff *diff, struct diff_device *device, con
 {
 	for (unsigned int subject = 0; subject < DIFF_SUBJECTS; subject++) {
 		struct diff_row *row = &device->rows[subject];
-		double ranks = levels[2 * subject], tail = levels[2 * subject + 1];
+		const double *own = &levels[(size_t)2 * subject];
+		double ranks = own[0], tail = own[1];
 
 		row->level = fmin(ranks, tail);
 		if (row->verdict != DIFF_NOISE || !diff_has_row(device, subject))
@@ -237,7 +246,7 @@ static int diff_no_memory(const struct diff *diff)
 /* Holm's, of all tests of all devices: those that were not made have p = 1 and cost nothing. */
 static int correct_and_decide(struct diff *diff)
 {
-	size_t tests = 2 * DIFF_SUBJECTS * (size_t)HASH_COUNT(diff->devices), count = 0, i = 0;
+	size_t tests = DIFF_TESTS * (size_t)HASH_COUNT(diff->devices), count = 0, i = 0;
 	double *p = memory_calloc(tests + 1, sizeof(*p)), *made, *levels;
 	size_t *order = memory_calloc(tests + 1, sizeof(*order));
 
@@ -245,7 +254,7 @@ static int correct_and_decide(struct diff *diff)
 	levels = p;
 	if (p && order && made) {
 		for (struct diff_device *d = diff->devices; d; d = d->hh.next)
-			for (unsigned int s = 0; s < 2 * DIFF_SUBJECTS; s++, i++)
+			for (unsigned int s = 0; s < DIFF_TESTS; s++, i++)
 				levels[i] = s % 2 ? d->rows[s / 2].tail.p : d->rows[s / 2].main.p;
 		for (i = 0; i < tests; i++)
 			if (levels[i] < 1)
@@ -256,7 +265,7 @@ static int correct_and_decide(struct diff *diff)
 				levels[i] = made[count++];
 		i = 0;
 		for (struct diff_device *d = diff->devices; d; d = d->hh.next)
-			diff_decide(diff, d, &levels[2 * DIFF_SUBJECTS * i++]);
+			diff_decide(diff, d, &levels[DIFF_TESTS * i++]);
 	}
 	memory_free(order);
 	memory_free(made);

@@ -44,7 +44,7 @@ static const char *both_counts(const struct compared_row *row, char *text)
 	for (unsigned int run = 0; run < DIFF_RUNS; run++)
 		units_format_count(diff_count(&row->device->sides[run], row->subject), 5,
 				   number[run]);
-	snprintf(text, CELL_ROOM, "%5s -> %s", number[DIFF_A], number[DIFF_B]);
+	snprintf(text, CELL_ROOM, "%5s->%s", number[DIFF_A], number[DIFF_B]);
 	return text;
 }
 
@@ -61,7 +61,7 @@ static const char *both_times(const struct diff_device *device, unsigned int sub
 		else
 			strcpy(number[run], "-");
 	}
-	snprintf(text, CELL_ROOM, "%6s -> %s", number[DIFF_A], number[DIFF_B]);
+	snprintf(text, CELL_ROOM, "%6s->%s", number[DIFF_A], number[DIFF_B]);
 	return text;
 }
 
@@ -84,16 +84,16 @@ static const char *both_shares(const struct compared_row *row, char *text)
 		snprintf(number[DIFF_A], sizeof(number[DIFF_A]), "%.0f", was);
 	if (!isnan(is))
 		snprintf(number[DIFF_B], sizeof(number[DIFF_B]), "%.0f%%", is);
-	snprintf(text, CELL_ROOM, "%3s -> %s", number[DIFF_A], number[DIFF_B]);
+	snprintf(text, CELL_ROOM, "%3s->%s", number[DIFF_A], number[DIFF_B]);
 	return text;
 }
 
 #define COMPARED(COLUMN)                                                      \
 	COLUMN(stage, none, TEXT, 10, SHOWN, diff_subject_name(row->subject)) \
-	COLUMN(count, none, TEXT, 14, SHOWN, both_counts(row, text))          \
-	COLUMN(p50, none, TEXT, 16, SHOWN, row_times(row, 50, text))          \
-	COLUMN(p99, none, TEXT, 16, SHOWN, row_times(row, 99, text))          \
-	COLUMN(share, none, TEXT, 11, SHOWN, both_shares(row, text))          \
+	COLUMN(count, none, TEXT, 12, SHOWN, both_counts(row, text))          \
+	COLUMN(p50, none, TEXT, 14, SHOWN, row_times(row, 50, text))          \
+	COLUMN(p99, none, TEXT, 14, SHOWN, row_times(row, 99, text))          \
+	COLUMN(share, none, TEXT, 9, SHOWN, both_shares(row, text))           \
 	COLUMN(verdict, none, TEXT, 0, SHOWN, diff_verdict_name(row->device, row->subject))
 TABLE(compared, NULL, COMPARED, struct compared_row, void)
 
@@ -188,7 +188,7 @@ static void write_only(const struct diff *diff, enum diff_run run)
 		writer_note(diff->writer, "Only in %c: %s.", run ? 'B' : 'A', text);
 }
 
-static void write_answer(const struct diff *diff, size_t changes)
+static void write_diff_answer(const struct diff *diff, size_t changes)
 {
 	char least[UNITS_TEXT];
 
@@ -202,7 +202,7 @@ static void write_answer(const struct diff *diff, size_t changes)
 			    units_format_duration(diff->least_ns, least));
 }
 
-static __u64 faults_of(const struct diff_device *device)
+static __u64 faults_of_both(const struct diff_device *device)
 {
 	return device->sides[DIFF_A].samples.seen + device->sides[DIFF_B].samples.seen;
 }
@@ -215,14 +215,15 @@ static int by_interest(const void *left, const void *right)
 
 	if (a->changes != b->changes)
 		return a->changes > b->changes ? -1 : 1;
-	if (faults_of(a) != faults_of(b))
-		return faults_of(a) > faults_of(b) ? -1 : 1;
+	if (faults_of_both(a) != faults_of_both(b))
+		return faults_of_both(a) > faults_of_both(b) ? -1 : 1;
 	return strcmp(a->name, b->name);
 }
 
-static void write_devices(const struct diff *diff)
+static void write_compared_devices(const struct diff *diff)
 {
-	struct diff_device **order = calloc(HASH_COUNT(diff->devices) + 1, sizeof(*order));
+	struct diff_device **order =
+		calloc(HASH_COUNT(diff->devices) + 1, sizeof(struct diff_device *));
 	size_t count = 0, shown;
 
 	if (!order) {
@@ -230,9 +231,9 @@ static void write_devices(const struct diff *diff)
 		return;
 	}
 	for (struct diff_device *d = diff->devices; d; d = d->hh.next)
-		if (faults_of(d))
+		if (faults_of_both(d))
 			order[count++] = d;
-	qsort(order, count, sizeof(*order), by_interest);
+	qsort(order, count, sizeof(struct diff_device *), by_interest);
 	shown = count > TEXT_DEVICES && !diff->a.output.wide ? TEXT_DEVICES : count;
 	if (shown)
 		writer_note(diff->writer, "%s", "");
@@ -247,9 +248,9 @@ static void write_devices(const struct diff *diff)
 int diff_write_text(const struct diff *diff)
 {
 	writer_note(diff->writer, "A %s, B %s", diff->a.path, diff->b.path);
-	write_answer(diff, write_changes(diff));
+	write_diff_answer(diff, write_changes(diff));
 	write_only(diff, DIFF_A);
 	write_only(diff, DIFF_B);
-	write_devices(diff);
+	write_compared_devices(diff);
 	return writer_error(diff->writer);
 }

@@ -26,7 +26,7 @@ static bool is_broken(const struct diff_reading *reading, size_t judged)
 	return reading->known && reading->beyond && reading->p / 2 * (double)judged <= DIFF_LEVEL;
 }
 
-struct reader {
+struct diff_reader {
 	struct diff *diff;
 	const struct diff_condition *condition;
 	__u16 *values[DIFF_RUNS];
@@ -45,8 +45,8 @@ static double bound_of(const struct diff_condition *condition, double was)
 				   : condition->offset;
 }
 
-static void judge_counts(struct reader *r, const struct diff_device *device, unsigned int subject,
-			 struct diff_reading *reading)
+static void judge_counts(struct diff_reader *r, const struct diff_device *device,
+			 unsigned int subject, struct diff_reading *reading)
 {
 	const struct diff_condition *c = r->condition;
 	struct compare_counts counts[DIFF_RUNS];
@@ -63,14 +63,14 @@ static void judge_counts(struct reader *r, const struct diff_device *device, uns
 	}
 	reading->was = (double)diff_count(&device->sides[DIFF_A], subject) / counts[DIFF_A].seconds;
 	reading->is = (double)diff_count(&device->sides[DIFF_B], subject) / counts[DIFF_B].seconds;
-	compare_rates(&counts[DIFF_A], &counts[DIFF_B], c->relative ? c->factor : 0, c->offset,
-		      &result);
+	compare_counted_rates(&counts[DIFF_A], &counts[DIFF_B], c->relative ? c->factor : 0,
+			      c->offset, &result);
 	reading->known = true;
 	reading->p = result.p;
 }
 
-static void take_values(struct reader *r, const struct diff_device *device, unsigned int subject,
-			struct compare_sample sample[DIFF_RUNS])
+static void take_values(struct diff_reader *r, const struct diff_device *device,
+			unsigned int subject, struct compare_sample sample[DIFF_RUNS])
 {
 	for (unsigned int run = 0; run < DIFF_RUNS; run++) {
 		const struct diff_side *side = reader_side(device, run);
@@ -110,7 +110,7 @@ static double beyond_bound(const struct diff_condition *c, const struct comparis
  * As many of B as of A at the bound are above a percentile of both. Few faults are above a high one: that B's
  * are beyond the bound as a whole, or in their tail, says that these are, too, if their numbers do.
  */
-static void judge_percentile(struct reader *r, struct compare_sample sample[DIFF_RUNS],
+static void judge_percentile(struct diff_reader *r, struct compare_sample sample[DIFF_RUNS],
 			     struct diff_reading *reading)
 {
 	const struct diff_condition *c = r->condition;
@@ -129,14 +129,15 @@ static void judge_percentile(struct reader *r, struct compare_sample sample[DIFF
 	compare_ranks(&sample[DIFF_A], &sample[DIFF_B], &results[0]);
 	limit = diff_percentile(&sample[DIFF_A], &sample[DIFF_B], c->percentile);
 	compare_above(&sample[DIFF_A], limit, &sample[DIFF_B], limit, &results[1]);
-	limit = diff_percentile(&sample[DIFF_A], &sample[DIFF_B], fmin(c->percentile, DIFF_TAIL));
+	limit = diff_percentile(&sample[DIFF_A], &sample[DIFF_B],
+				fmin(c->percentile, diff_tail(&sample[DIFF_A], &sample[DIFF_B])));
 	compare_above(&sample[DIFF_A], limit, &sample[DIFF_B], limit, &results[2]);
 	reading->p = beyond_bound(c, results, 3);
 }
 
 /* Of the share each fault's part in the ratio of sums (its linearization), of the mean its time. */
-static void take_numbers(struct reader *r, const struct diff_device *device, unsigned int subject,
-			 struct compare_numbers numbers[DIFF_RUNS])
+static void take_numbers(struct diff_reader *r, const struct diff_device *device,
+			 unsigned int subject, struct compare_numbers numbers[DIFF_RUNS])
 {
 	struct compare_sample sample[DIFF_RUNS];
 
@@ -164,8 +165,8 @@ static void take_numbers(struct reader *r, const struct diff_device *device, uns
 	}
 }
 
-static void judge_means(struct reader *r, const struct diff_device *device, unsigned int subject,
-			struct diff_reading *reading)
+static void judge_means(struct diff_reader *r, const struct diff_device *device,
+			unsigned int subject, struct diff_reading *reading)
 {
 	const struct diff_condition *c = r->condition;
 	struct compare_numbers numbers[DIFF_RUNS];
@@ -198,8 +199,8 @@ static bool enough(const struct diff_condition *c, const struct diff_side *side,
 					       count * (100 - c->percentile) / 100 >= BEYOND_LEAST);
 }
 
-static void judge_times(struct reader *r, const struct diff_device *device, unsigned int subject,
-			struct diff_reading *reading)
+static void judge_times(struct diff_reader *r, const struct diff_device *device,
+			unsigned int subject, struct diff_reading *reading)
 {
 	const struct diff_side *a = &device->sides[DIFF_A], *b = &device->sides[DIFF_B];
 	const struct diff_condition *c = r->condition;
@@ -218,7 +219,7 @@ static void judge_times(struct reader *r, const struct diff_device *device, unsi
 	judge_percentile(r, sample, reading);
 }
 
-static void judge_row(struct reader *r, const struct diff_device *device, unsigned int subject,
+static void judge_row(struct diff_reader *r, const struct diff_device *device, unsigned int subject,
 		      struct diff_reading *reading)
 {
 	const struct diff_condition *c = r->condition;
@@ -252,7 +253,7 @@ static const char *format_reading(const struct diff_condition *c, double number,
 }
 
 /* A line of a verdict: on stdout in text, on stderr beside tables. */
-static void say(const struct diff *diff, const char *line)
+static void say_of_condition(const struct diff *diff, const char *line)
 {
 	if (offline_is_text(&diff->a))
 		writer_note(diff->writer, "%s", line);
@@ -273,7 +274,7 @@ static void say_reading(const struct diff *diff, const struct diff_condition *c,
 		 format_reading(c, reading->was, was), format_reading(c, reading->is, is), ratio,
 		 diff_count(&d->sides[DIFF_A], reading->subject),
 		 diff_count(&d->sides[DIFF_B], reading->subject), why);
-	say(diff, line);
+	say_of_condition(diff, line);
 }
 
 static void say_verdict(struct diff *diff, const struct diff_condition *c,
@@ -286,12 +287,12 @@ static void say_verdict(struct diff *diff, const struct diff_condition *c,
 		known += readings[i].known;
 	for (size_t i = 0; i < count; i++)
 		broken += is_broken(&readings[i], known);
-	snprintf(line, sizeof(line), "%s  %s",
+	snprintf(line, sizeof(line), "%s %s",
 		 broken	 ? "FAIL"
 		 : known ? "PASS"
 			 : "UNKNOWN",
 		 c->text);
-	say(diff, line);
+	say_of_condition(diff, line);
 	for (size_t i = 0; i < count && told < PLACES; i++) {
 		bool breaks = is_broken(&readings[i], known);
 
@@ -304,11 +305,11 @@ static void say_verdict(struct diff *diff, const struct diff_condition *c,
 		told++;
 	}
 	if (!known)
-		say(diff, "- no device has faults enough in both to judge it by");
+		say_of_condition(diff, "- no device has faults enough in both to judge it by");
 	diff->failed |= broken || !known;
 }
 
-static size_t judge_condition(struct reader *r, struct diff_reading *readings)
+static size_t judge_condition(struct diff_reader *r, struct diff_reading *readings)
 {
 	const struct diff_condition *c = r->condition;
 	size_t count = 0;
@@ -326,9 +327,9 @@ static size_t judge_condition(struct reader *r, struct diff_reading *readings)
 	return count;
 }
 
-static int make_reader(struct reader *r, struct diff *diff)
+static int make_reader(struct diff_reader *r, struct diff *diff)
 {
-	*r = (struct reader){.diff = diff};
+	*r = (struct diff_reader){.diff = diff};
 	for (unsigned int run = 0; run < DIFF_RUNS; run++) {
 		r->values[run] = calloc(FAULT_SAMPLES_MAX, sizeof(__u16));
 		r->blocks[run] = calloc(FAULT_SAMPLES_MAX, sizeof(__u8));
@@ -339,7 +340,7 @@ static int make_reader(struct reader *r, struct diff *diff)
 	return 0;
 }
 
-static void free_reader(struct reader *r)
+static void free_reader(struct diff_reader *r)
 {
 	for (unsigned int run = 0; run < DIFF_RUNS; run++) {
 		free(r->values[run]);
@@ -352,7 +353,7 @@ int diff_judge_conditions(struct diff *diff)
 {
 	size_t rows = DIFF_SUBJECTS * (size_t)HASH_COUNT(diff->devices) + 1;
 	struct diff_reading *readings;
-	struct reader reader;
+	struct diff_reader reader;
 	int err;
 
 	if (!diff->fail_count)

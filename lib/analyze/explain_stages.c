@@ -113,14 +113,13 @@ static enum explain_cause why_request(struct stage_search *s, struct sentence *w
 	return put_plain(s, words, CAUSE_HELD_BACK);
 }
 
-/* Requests that were in the queue before it and left it after it had come. */
+/* Requests that left the queue after it had come and before it did: they were ahead, whoever was stamped first. */
 static void ahead_in_queue(void *argument, const struct fault *other)
 {
 	struct stage_search *s = argument;
-	__u64 request = explain_at(other, EVENT_FAULT_REQUEST);
 	__u64 isr = explain_at(other, EVENT_FAULT_ISR);
 
-	if (request && isr && request < s->from_ns && isr > s->from_ns && isr <= s->to_ns &&
+	if (isr > s->from_ns && isr < s->to_ns &&
 	    explain_same_machine(s->e, other->device, s->fault->device))
 		found(s, other, CAUSE_ORDER, isr);
 }
@@ -231,11 +230,15 @@ static void tell_scheduling(struct stage_search *s, const struct dispatch *d,
 {
 	char woken[UNITS_TEXT], waited[UNITS_TEXT];
 
-	if (d->run && d->run->ran_ns && d->run->woken_ns >= s->from_ns &&
-	    d->run->ran_ns <= s->to_ns)
+	if (!d->run || d->run->ran_ns < s->from_ns || d->run->ran_ns > s->to_ns)
+		return;
+	if (d->run->woken_ns >= s->from_ns)
 		sentence_add(words, "; it was woken after %s and ran %s later",
 			     units_format_duration(d->run->woken_ns - s->from_ns, woken),
-			     units_format_duration(d->cpu, waited));
+			     units_format_duration(d->run->ran_ns - d->run->woken_ns, waited));
+	else
+		sentence_add(words, "; it had been woken before and ran after %s",
+			     units_format_duration(d->run->ran_ns - s->from_ns, waited));
 }
 
 static enum explain_cause put_busy(struct stage_search *s, const struct dispatch *d,
@@ -290,14 +293,27 @@ static enum explain_cause put_group(struct stage_search *s, struct sentence *wor
 	return put(s, explained_fault(EXPLAIN_STAGE, s->stage, CAUSE_GROUP, &s->last), words);
 }
 
+/* What it delays it delays at the same time as what else there is: it comes first, as it acts on each. */
+static enum explain_cause put_delayed(struct stage_search *s, const struct dispatch *d,
+				      const struct explain_injection *injection,
+				      struct sentence *words)
+{
+	char text[UNITS_TEXT];
+
+	sentence_add(words, ": ");
+	explain_tell_injection(words, injection);
+	sentence_add(words, " was under way");
+	if (d->busy)
+		sentence_add(words, "; for %s of it its handler was busy with %zu other group%s",
+			     units_format_duration(d->busy, text), s->found,
+			     s->found == 1 ? "" : "s");
+	tell_scheduling(s, d, words);
+	return put(s, explained_injection(EXPLAIN_STAGE, s->stage, injection), words);
+}
+
 static enum explain_cause put_dispatch_rest(struct stage_search *s, const struct dispatch *d,
-					    const struct explain_injection *injection,
 					    struct sentence *words)
 {
-	if (injection) {
-		sentence_add(words, ": ");
-		return put_injection(s, words, injection);
-	}
 	sentence_add(words, ": from its interrupt until its handler, thread %u, began",
 		     s->fault->handler_tid);
 	tell_scheduling(s, d, words);
@@ -326,14 +342,14 @@ static enum explain_cause why_dispatch(struct stage_search *s, struct sentence *
 			(d.run->woken_ns > since ? d.run->woken_ns : since);
 	d.rest = all > d.group + d.busy + d.cpu ? all - d.group - d.busy - d.cpu : 0;
 	injection = explain_injected(s->e, s->fault->device, POINT_DISPATCH, since, since);
-	if (injection && d.rest > d.busy && d.rest > d.cpu)
-		return put_dispatch_rest(s, &d, injection, words);
+	if (injection)
+		return put_delayed(s, &d, injection, words);
 	if (d.busy >= d.cpu && d.busy >= d.rest && s->found)
 		return put_busy(s, &d, words);
 	s->found = 0;
 	if (d.cpu && d.cpu >= d.rest)
 		return put_cpu(s, &d, words);
-	return put_dispatch_rest(s, &d, NULL, words);
+	return put_dispatch_rest(s, &d, words);
 }
 
 /* What is the page's own, after its group's others were served. */
@@ -353,9 +369,7 @@ static enum explain_cause why_resolve_own(struct stage_search *s, struct sentenc
 	if (fault->mm_ns)
 		sentence_add(words, "; %s of it in handle_mm_fault (%s)",
 			     units_format_duration(fault->mm_ns, text), fault_cause_name(fault));
-	/* Which is longer is known where it was seen when its handler touched the page: a delay comes before. */
-	if (injection && !(fault->cpu_fault_ns > since &&
-			   2 * (s->to_ns - fault->cpu_fault_ns) > s->to_ns - since)) {
+	if (injection) {
 		sentence_add(words, "; ");
 		return put_injection(s, words, injection);
 	}

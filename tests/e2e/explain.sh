@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Explanations of every fault of a campaign with seven injections, held against the truth log.
+# Explanations of every fault of a campaign with nine injections, held against the truth log.
 . "$(dirname "$0")/lib.sh"
 
 cat >campaign.ini <<'INI'
@@ -73,6 +73,11 @@ action = overflow
 interval = 5
 start = 3300ms
 duration = 500ms
+[inject hog]
+action = cpu_hog
+threads = 3
+start = 3900ms
+duration = 200ms
 [slo quick]
 latency_target = 2ms
 [slo calm]
@@ -128,7 +133,7 @@ check "... with a cause, a wait and help" bash -c 'grep -q "^Cause: " one.txt &&
 ask 'one/disk@+1s' >one.txt
 equal "a time that many faults fit is refused" $? 2
 check "... with those that it may be" grep -qE "faults began then: one/disk@.*--row [0-9]+.*, \.\.\.; accepted: one of these" explain.err
-ask 'one/disk@1970-01-02' >one.txt
+ask 'one/disk@+1ns' >one.txt
 equal "a time without a fault is refused" $? 2
 check "... with the nearest" grep -qE "no fault then; the nearest: one/disk@.*--row [0-9]+" explain.err
 ask 'three/*@+1s' >one.txt

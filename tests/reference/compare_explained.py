@@ -10,10 +10,10 @@ the cause of each stage, and of the fault, is one that the log's own times, thre
 allow; the faults that a handler was busy with, or that were ahead in the queue, are those of the log; the I/Os that met
 a fault are exactly those of the log, and whoever is said to have queued behind it had been due by then.
 
-Where the log's times leave open which of two it was (both take between 40 and 60 percent, an injection began or ended
-within 2 ms), both will do. How many stages left nothing open is told. CAUSE: some fault must have it. Prints "ok - ..." lines.
+Expected is what the log's times say, or the table's, whose stages suite truth holds between those of the log: a thread
+may have lost its CPU between the two stamps. Where times leave open which of two it was (both take about the half, an
+injection began or ended within 2 ms), both will do. How many stages left nothing open is told. CAUSE: some fault must have it. Prints "ok - ..." lines.
 """
-import bisect
 import collections
 import csv
 import json
@@ -26,6 +26,8 @@ INTERVALS = ("request", "delivery", "dispatch", "resolve", "map", "respond", "re
 DELAYED = {"delivery": 0, "dispatch": 1, "resolve": 2, "respond": 3}
 LOST, FAILURE, OVERFLOW, EVICT = 4, 5, 6, 12
 EDGE = 2 * 10**6
+STAMPS = 2 * 10**4
+SHORT = 10**5
 FAULTED = 16
 
 
@@ -47,14 +49,6 @@ class Log:
         self.done, self.sent = collections.defaultdict(list), collections.defaultdict(list)
         for record in map(json.loads, open(path)):
             self.take(record, record["what"], record["fault"], record["time_ns"])
-        self.runs = collections.defaultdict(list)  # thread -> (from, to, group), by time
-        for fault, tid in self.tids.items():
-            stages = self.stages[fault]
-            run = (stages["handler"], stages.get("response", stages["handler"]), self.group(fault))
-            if run not in self.runs[tid]:
-                self.runs[tid].append(run)
-        for runs in self.runs.values():
-            runs.sort()
         self.members = collections.defaultdict(list)
         self.queues = collections.defaultdict(list)
         for fault in self.where:
@@ -103,15 +97,24 @@ class Log:
                 return True
         return False
 
+    def state(self, fault):
+        stages = self.stages[fault]
+        if "overflow" in stages:
+            return "overflow"
+        if "void" in stages:
+            return "discarded"
+        if "abandon" in stages:
+            return "response_lost" if stages.get("response", 1 << 64) < stages["abandon"] else "no_response"
+        return None
+
     def end(self, fault):
         stages = self.stages[fault]
         return stages.get("abandon") or stages.get("resume") or 1 << 64
 
 
 def mostly(part, whole_ns):
-    """True, False, or None where it is about the half."""
-    share = part / whole_ns if whole_ns > 0 else 0
-    return True if share > 0.6 else False if share < 0.4 else None
+    """True, False, or None where it is about the half, or a few stamps decide."""
+    return True if part - STAMPS > 0.6 * whole_ns else False if part + STAMPS < 0.4 * whole_ns else None
 
 
 def choose(answers):
@@ -126,8 +129,22 @@ def choose(answers):
 
 
 class Judge:
-    def __init__(self, log):
-        self.log = log
+    """What one source of times says: fault -> stage -> time."""
+
+    def __init__(self, log, stages):
+        self.log, self.stages = log, stages
+        self.runs = collections.defaultdict(set)  # thread -> (from, to, group)
+        for fault, tid in log.tids.items():
+            mine = stages.get(fault, {})
+            if "handler" in mine:
+                self.runs[tid].add((mine["handler"], mine.get("response", mine["handler"]), log.group(fault)))
+
+    def stage(self, fault, begin, end, name):
+        """The causes that are allowed; None: it has not seen the stage."""
+        mine = self.stages.get(fault, {})
+        if begin not in mine or end not in mine:
+            return None
+        return getattr(self, name)(fault, mine[begin], mine[end])
 
     def others(self, fault):
         return [one for one in self.log.members[self.log.group(fault)] if one != fault]
@@ -141,17 +158,16 @@ class Judge:
     def delivery(self, fault, start, end):
         place = self.log.places[fault]
         before = self.log.at_place.get(place - 1)
-        behind = self.log.stages[before]["isr"] - start if before else 0
+        behind = self.stages.get(before, {}).get("isr", start) - start
         return choose([("injection", self.log.injected(fault, 0, start)),
                        ("queue_order", mostly(max(behind, 0), end - start)), ("unknown", True)])
 
     def busy(self, fault, start, end):
-        runs = self.log.runs[self.log.tids[fault]]
-        return [(run, min(run[1], end) - max(run[0], start)) for run in runs
+        return [(run, min(run[1], end) - max(run[0], start)) for run in self.runs[self.log.tids[fault]]
                 if run[0] < end and run[1] > start and run[2] != self.log.group(fault)]
 
     def dispatch(self, fault, start, end):
-        group = self.last_of((self.log.stages[one].get("isr", 0) for one in self.others(fault)), start, end)
+        group = self.last_of((self.stages.get(one, {}).get("isr", 0) for one in self.others(fault)), start, end)
         busy = sum(ns for _, ns in self.busy(fault, start, end))
         injected = self.log.injected(fault, 1, start + group)
         late = mostly(busy, end - start)
@@ -161,7 +177,7 @@ class Judge:
         return choose(answers)
 
     def resolve(self, fault, start, end):
-        group = self.last_of((self.log.stages[one].get("mapped", 0) for one in self.others(fault)), start, end)
+        group = self.last_of((self.stages.get(one, {}).get("mapped", 0) for one in self.others(fault)), start, end)
         effort = "storage" if fault in self.log.major else "memory"
         injected = self.log.injected(fault, 2, start + group)
         return choose([("group", mostly(group, end - start)), ("injection", injected), (effort, True)])
@@ -170,26 +186,28 @@ class Judge:
         return {"unknown"}
 
     def respond(self, fault, start, end):
-        group = self.last_of((self.log.stages[one].get("mapped", 0) for one in self.others(fault)), start, end)
+        group = self.last_of((self.stages.get(one, {}).get("mapped", 0) for one in self.others(fault)), start, end)
         return choose([("group", mostly(group, end - start)),
                        ("injection", self.log.injected(fault, 3, start + group)), ("unknown", True)])
 
     def resume(self, fault, start, end):
         device, _, _, _, queue = self.log.where[fault]
-        others = [self.log.stages[one] for one in self.log.queues[device, queue]
+        others = [self.stages.get(one, {}) for one in self.log.queues[device, queue]
                   if self.log.group(one) != self.log.group(fault)]
-        peers = self.last_of((s.get("response") or s.get("abandon", 0) for s in others), start, end)
+        peers = self.last_of((s.get("response") or s.get("abandon") or 0 for s in others), start, end)
         return choose([("other_groups", mostly(peers, end - start)), ("unknown", True)])
 
-    def state(self, fault):
-        stages = self.log.stages[fault]
-        if "overflow" in stages:
-            return "overflow"
-        if "void" in stages:
-            return "discarded"
-        if "abandon" in stages:
-            return "response_lost" if stages.get("response", 1 << 64) < stages["abandon"] else "no_response"
-        return None
+
+def row_times(row):
+    """Stage -> time, of those that were seen, and when its device gave up."""
+    times, now = {"detect": int(row["start_ns"])}, int(row["start_ns"])
+    for stage, interval in zip(STAGES[1:], INTERVALS):
+        if row[f"{interval}_ns"]:
+            now += int(row[f"{interval}_ns"])
+            times[stage] = now
+    if row["abandoned_ns"]:
+        times["abandon"] = int(row["abandoned_ns"])
+    return times
 
 
 def match(log, rows, sources, problems):
@@ -209,9 +227,9 @@ def match(log, rows, sources, problems):
     return matched
 
 
-def judge_stages(log, judge, fault, row, mine, problems):
+def judge_stages(log, judges, fault, row, mine, problems):
     """How many of its stages left nothing open."""
-    stages, sure = log.stages[fault], 0
+    sure = 0
     sentences = {item["stage"]: item for item in mine if item["part"] == "stage" and item["text"]}
     for begin, end, name in zip(STAGES, STAGES[1:], INTERVALS):
         if not row[f"{name}_ns"]:
@@ -221,22 +239,22 @@ def judge_stages(log, judge, fault, row, mine, problems):
         if name not in sentences:
             problems["stages"].append(f"fault {fault}: {name} is not explained")
             continue
-        if begin not in stages or end not in stages:
+        allowed = set().union(*(judge.stage(fault, begin, end, name) or () for judge in judges))
+        if not allowed:
             continue
-        allowed = getattr(judge, name)(fault, stages[begin], stages[end])
         sure += len(allowed) == 1
-        if sentences[name]["cause"] not in allowed and int(row[f"{name}_ns"]) > 10**5:
+        if sentences[name]["cause"] not in allowed:
             problems["stages"].append(f"fault {fault} {log.where[fault]}: {name} of {row[f'{name}_ns']} ns is put down to "
                                       f"{sentences[name]['cause']}, the log says {sorted(allowed)}")
     return sure
 
 
-def judge_cause(log, judge, fault, row, mine, problems):
+def judge_cause(log, fault, row, mine, problems):
     causes = [item for item in mine if item["part"] == "cause" and item["text"]]
     if len(causes) != 1:
         problems["cause"].append(f"fault {fault}: {len(causes)} causes")
         return
-    cause, state = causes[0], judge.state(fault)
+    cause, state = causes[0], log.state(fault)
     lengths = {name: int(row[f"{name}_ns"] or 0) for name in INTERVALS}
     if state and cause["cause"] != state:
         problems["cause"].append(f"fault {fault}: {cause['cause']}, the log says {state}")
@@ -255,15 +273,18 @@ def judge_cause(log, judge, fault, row, mine, problems):
             problems["cause"].append(f"fault {fault}: {state or 'failed'}, injected: {injected}, evidence: {said}")
 
 
-def judge_named(log, judge, fault, mine, devices, problems):
+def judge_named(log, judges, fault, mine, devices, problems):
     """The other groups that a handler was busy with; who was the last ahead in the queue."""
-    stages = log.stages[fault]
     named = {(devices[item["of_handle"]], int(item["of_group"])) for item in mine
              if item["part"] == "stage" and item["cause"] == "busy_handler"}
     if named:
-        busy = judge.busy(fault, stages["isr"], stages["handler"])
-        true = {run[2][0:3:2] for run, ns in busy}
-        sure = {run[2][0:3:2] for run, ns in busy if ns > 10**5}
+        true, sure = set(), None
+        for judge in judges:
+            stages = judge.stages.get(fault, {})
+            busy = judge.busy(fault, stages["isr"], stages["handler"])
+            true |= {run[2][0:3:2] for run, _ in busy}
+            long = {run[2][0:3:2] for run, ns in busy if ns > SHORT}
+            sure = long if sure is None else sure & long
         if not (sure <= named <= true):
             problems["busy"].append(f"fault {fault}: busy with {sorted(named)}, the log says {sorted(true)}")
     first = next((item for item in mine if item["part"] == "stage" and item["cause"] == "queue_order" and item["text"]), None)
@@ -295,7 +316,6 @@ def judge_ios(log, fault, mine, problems, named):
 
 def main(explanation_path, directory, truth_path, causes):
     log = Log(truth_path)
-    judge = Judge(log)
     faults, explained = table(directory, "faults"), collections.defaultdict(list)
     sources = {row["handle"]: whole(row["source_id"]) for row in table(directory, "devices")}
     for item in rows_of(explanation_path):
@@ -303,15 +323,17 @@ def main(explanation_path, directory, truth_path, causes):
     problems, named = collections.defaultdict(list), set()
     counts = collections.Counter()
     matched = match(log, faults, sources, problems["rows"])
+    judges = (Judge(log, log.stages),
+              Judge(log, {matched[number]: row_times(row) for number, row in enumerate(faults, 1) if number in matched}))
     for number, row in enumerate(faults, 1):
         mine, fault = explained.pop(number, []), matched.get(number)
         parts = {item["part"] for item in mine}
         if fault is None or not {"who", "memory", "outcome", "cause", "waited", "help"} <= parts:
             problems["rows"].append(f"row {number}: {sorted(parts)}")
             continue
-        counts["stages"] += judge_stages(log, judge, fault, row, mine, problems)
-        judge_cause(log, judge, fault, row, mine, problems)
-        busy, order = judge_named(log, judge, fault, mine, sources, problems)
+        counts["stages"] += judge_stages(log, judges, fault, row, mine, problems)
+        judge_cause(log, fault, row, mine, problems)
+        busy, order = judge_named(log, judges, fault, mine, sources, problems)
         met, behind = judge_ios(log, fault, mine, problems, named)
         counts.update(busy=busy, order=order, ios=met, behind=behind)
         counts[f"cause {next(item['cause'] for item in mine if item['part'] == 'cause')}"] += 1

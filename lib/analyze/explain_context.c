@@ -119,8 +119,8 @@ static void remember_injection(struct explain *e, const struct event *event)
 
 	if (event->kind == EVENT_INJECT_START) {
 		if (e->injection_count < EXPLAIN_INJECTIONS_MAX &&
-		    array_grow(&e->injections, &e->injection_room, e->injection_count + 1, sizeof(new),
-			       ARRAY_LIMITED))
+		    array_grow(&e->injections, &e->injection_room, e->injection_count + 1,
+			       sizeof(new), ARRAY_LIMITED))
 			e->injections[e->injection_count++] = new;
 		return;
 	}
@@ -198,14 +198,15 @@ static void remember_io(struct explain *e, const struct event *event)
 		return;
 	io = memory_push(&e->ios);
 	if (io)
-		*io = (struct explain_io){
-			.from_ns = event->time_ns > event->value ? event->time_ns - event->value : 0,
-			.to_ns = event->time_ns,
-			.address = event->address,
-			.length = event->length,
-			.device = event->device,
-			.queue = event->queue,
-			.code = event->code};
+		*io = (struct explain_io){.from_ns = event->time_ns > event->value
+							     ? event->time_ns - event->value
+							     : 0,
+					  .to_ns = event->time_ns,
+					  .address = event->address,
+					  .length = event->length,
+					  .device = event->device,
+					  .queue = event->queue,
+					  .code = event->code};
 }
 
 void explain_remember(struct explain *e, const struct event *event)

@@ -142,6 +142,50 @@ ask --row 1000003 >one.txt
 equal "a row that is not there is refused" $? 2
 check "... with those that are" grep -q "accepted: 1 to $(($(wc -l <csv/faults.csv) - 1))" explain.err
 
+# Waits of queue pairs that blame a fault are in the explanations of just these faults.
+cat >ranks.ini <<'INI'
+[tenant vm0]
+memory = 16M
+[tenant vm1]
+memory = 16M
+[device left]
+tenant = vm0
+model = rdma
+peer = vm1/right
+timeout = 10s
+[device right]
+tenant = vm1
+model = rdma
+peer = vm0/left
+timeout = 10s
+[ranks mpi]
+device = vm0/left
+count = 4
+memory = demand
+pattern = sendrecv
+sizes = 64K
+duration = 1100ms
+[inject cold]
+action = evict
+what = random
+pages = 1
+duration = 20s
+rate = 397/s
+INI
+"$FAULTLINE" record -q --as-root --emulator "$INJECT" -o ranks.flt -- "$INJECT" run ranks.ini >run.out 2>run.err
+"$FAULTLINE" explain ranks.flt --all --csv=ranks.csv --raw-time 2>/dev/null
+"$FAULTLINE" report ranks.flt --csv=ranks --raw-time >/dev/null 2>&1
+check "queue pairs that waited are named, each by as many faults as it blames" python3 - <<'PY'
+import collections, csv
+waits = {(w["device"], w["token"], w["start_ns"]): int(w["faults"] or 0) for w in csv.DictReader(open("ranks/waits.csv"))}
+named = collections.defaultdict(set)
+for item in csv.DictReader(open("ranks.csv")):
+    if item["evidence"] == "wait":
+        named[item["of_device"], item["number"], item["from_ns"]].add((item["handle"], item["group"], item["instance"]))
+expected = {wait: faults for wait, faults in waits.items() if faults}
+assert len(expected) > 5 and {wait: len(faults) for wait, faults in named.items()} == expected, (len(named), len(expected))
+PY
+
 # Without the probes that it needs it says what is unknown, and names no cause that it does not know.
 "$FAULTLINE" record -q --as-root --emulator "$INJECT" --disable-probe fault_isr --disable-probe sched_switch \
 	-o less.flt -- "$INJECT" run campaign.ini --set mix.duration=700ms >run.out 2>run.err

@@ -17,7 +17,7 @@ import tempfile
 from refusals import check_all
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-OBSERVER = ("record", "top", "report", "timeline", "footprint", "protect", "slo", "export", "merge", "sim", "accesses", "fleet", "doctor")
+OBSERVER = ("record", "top", "report", "timeline", "explain", "footprint", "protect", "slo", "export", "merge", "sim", "accesses", "fleet", "doctor")
 CAMPAIGNS = ("run", "check", "help", "list", "recover", "exec")  # in faultline-inject.1
 REAL = ("iopf", "odp", "pageout", "slow", "vfio")
 VERBS = [("faultline", verb) for verb in OBSERVER] + [("faultline-inject", verb) for verb in CAMPAIGNS + REAL]

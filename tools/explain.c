@@ -12,7 +12,7 @@
 
 struct explain_verb {
 	struct offline offline; /* first: what offline_run() hands to its verb */
-	struct wanted wanted;
+	struct explain_wanted wanted;
 	bool all;
 	const char *objectives;
 	struct slo_set set;
@@ -24,9 +24,8 @@ struct explain_verb {
 
 static const struct cli_option explain_options[] = {
 	{.help = "Which fault:", .group = 3},
-	{"row", 0, "N",
-	 "The Nth of the table faults, with the same --since, --until and --host", CLI_COUNT,
-	 EXPLAIN(wanted.row), 1, UINT32_MAX},
+	{"row", 0, "N", "The Nth of the table faults, with the same --since, --until and --host",
+	 CLI_COUNT, EXPLAIN(wanted.row), 1, UINT32_MAX},
 	{"slowest", 0, NULL, "The slowest one", CLI_FLAG, EXPLAIN(wanted.slowest)},
 	{"all", 0, NULL, "Every one, as they ended", CLI_FLAG, EXPLAIN(all)},
 	{.help = "Objectives:", .group = 4},
@@ -52,7 +51,7 @@ static int explain_take(void *input, unsigned int number, const char *text)
 static int explain_check(void *input)
 {
 	const struct explain_verb *verb = input;
-	const struct wanted *wanted = &verb->wanted;
+	const struct explain_wanted *wanted = &verb->wanted;
 	int ways = (wanted->at.text != NULL) + (wanted->row != 0) + wanted->slowest + verb->all;
 	int err = offline_check(input);
 
@@ -60,8 +59,7 @@ static int explain_check(void *input)
 		err = failed(-EINVAL, "no fault given; accepted: DEVICE@TIME, such as "
 				      "'vm0/disk@14:02:03.25', --row N, --slowest or --all");
 	if (!err && ways > 1)
-		err = failed(-EINVAL,
-			     "DEVICE@TIME, --row, --slowest and --all exclude each other");
+		err = failed(-EINVAL, "DEVICE@TIME, --row, --slowest and --all exclude each other");
 	return err;
 }
 
@@ -123,9 +121,9 @@ static void explain_put_later(void *self, const struct explanation *explanation)
 
 	if (offline_is_text(o)) {
 		writer_note(o->writer, "%s", "");
-		writer_note(o->writer, "Row %llu, %s:", explanation->row,
-			    session_device_name(o->analysis->session, explanation->fault.device,
-						name));
+		writer_note(
+			o->writer, "Row %llu, %s:", explanation->row,
+			session_device_name(o->analysis->session, explanation->fault.device, name));
 		explanation_write_text(explanation, o->writer);
 		return;
 	}

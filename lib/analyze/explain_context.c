@@ -119,8 +119,8 @@ static void remember_injection(struct explain *e, const struct event *event)
 
 	if (event->kind == EVENT_INJECT_START) {
 		if (e->injection_count < EXPLAIN_INJECTIONS_MAX &&
-		    array_grow(&e->injections, &e->injection_room, e->injection_count + 1, sizeof(new),
-			       ARRAY_LIMITED))
+		    array_grow(&e->injections, &e->injection_room, e->injection_count + 1,
+			       sizeof(new), ARRAY_LIMITED))
 			e->injections[e->injection_count++] = new;
 		return;
 	}
@@ -198,14 +198,15 @@ static void remember_io(struct explain *e, const struct event *event)
 		return;
 	io = memory_push(&e->ios);
 	if (io)
-		*io = (struct explain_io){
-			.from_ns = event->time_ns > event->value ? event->time_ns - event->value : 0,
-			.to_ns = event->time_ns,
-			.address = event->address,
-			.length = event->length,
-			.device = event->device,
-			.queue = event->queue,
-			.code = event->code};
+		*io = (struct explain_io){.from_ns = event->time_ns > event->value
+							     ? event->time_ns - event->value
+							     : 0,
+					  .to_ns = event->time_ns,
+					  .address = event->address,
+					  .length = event->length,
+					  .device = event->device,
+					  .queue = event->queue,
+					  .code = event->code};
 }
 
 void explain_remember(struct explain *e, const struct event *event)
@@ -331,6 +332,14 @@ struct near {
 	void *argument;
 };
 
+/* What the host still did for a fault that was given up is a part of it. */
+static __u64 last_of(const struct fault *fault)
+{
+	__u64 end = fault_end_ns(fault), last = fault_last_ns(fault);
+
+	return end > last ? end : last;
+}
+
 static void visit_if_near(void *argument, const struct fault *fault)
 {
 	const struct near *near = argument;
@@ -339,7 +348,7 @@ static void visit_if_near(void *argument, const struct fault *fault)
 	if (!begin || begin > near->to_ns ||
 	    (explain_same_group(fault, near->of) && fault->address == near->of->address))
 		return;
-	if (!fault_over(fault) || fault_end_ns(fault) >= near->from_ns)
+	if (!fault_over(fault) || last_of(fault) >= near->from_ns)
 		near->visit(near->argument, fault);
 }
 
@@ -352,7 +361,7 @@ void explain_each_near(const struct explain *e, const struct fault *of, __u64 fr
 	for (__u64 i = e->faults.tail; i-- > e->faults.head;) {
 		const struct explain_fault *kept = memory_at(&e->faults, i);
 
-		if (fault_end_ns(&kept->fault) + EXPLAIN_SETTLE_NS < from_ns)
+		if (last_of(&kept->fault) + EXPLAIN_SETTLE_NS < from_ns)
 			break;
 		visit_if_near(&near, &kept->fault);
 	}

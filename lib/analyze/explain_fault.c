@@ -34,7 +34,8 @@ static void put_who(const struct explain *e, const struct fault *fault, struct e
 		sentence_add(&words, ", queue %u,", fault->queue);
 	if (!session_wall_time(session, fault_known_ns(fault), when))
 		session_when(session, fault_known_ns(fault), when);
-	sentence_add(&words, " wanted to %s %s at 0x%llx and found no translation at %s: fault %u.%u",
+	sentence_add(&words,
+		     " wanted to %s %s at 0x%llx and found no translation at %s: fault %u.%u",
 		     access_words(fault), units_format_size(fault->length, size), fault->address,
 		     when, fault->group, fault->instance);
 	if (to->row)
@@ -138,14 +139,14 @@ static const char *cause_words(enum explain_cause cause)
 		[CAUSE_LOST] = "a response that was sent and did not reach its device",
 		[CAUSE_SILENT] = "no response was sent until its device gave up",
 		[CAUSE_OVERFLOW] = "the page request queue, which dropped the request",
-		[CAUSE_DISCARDED] = "an overflow of the page request queue, after which the host "
-				    "threw the request away",
+		[CAUSE_DISCARDED] =
+			"an overflow of the page request queue, after which it was thrown away",
 	};
 
 	return words[cause];
 }
 
-static bool is_of(const struct event *overflow, const struct fault *fault)
+static bool overflow_is_of(const struct event *overflow, const struct fault *fault)
 {
 	return overflow->device == fault->device && overflow->group == fault->group &&
 	       overflow->pasid == fault->pasid && overflow->instance == fault->instance;
@@ -161,7 +162,7 @@ static const struct event *overflow_of(const struct explain *e, const struct fau
 
 		if (overflow->time_ns + EXPLAIN_SETTLE_NS < fault_known_ns(fault))
 			break;
-		if (is_of(overflow, fault) && overflow->address == fault->address)
+		if (overflow_is_of(overflow, fault) && overflow->address == fault->address)
 			return overflow;
 		if (!near && overflow->time_ns <= fault_end_ns(fault) &&
 		    explain_same_machine(e, overflow->device, fault->device))
@@ -170,8 +171,9 @@ static const struct event *overflow_of(const struct explain *e, const struct fau
 	return near;
 }
 
-static void tell_overflow(const struct explain *e, const struct fault *fault, struct explained *item,
-			  struct sentence *words, const struct explain_injection **injection)
+static void tell_overflow(const struct explain *e, const struct fault *fault,
+			  struct explained *item, struct sentence *words,
+			  const struct explain_injection **injection)
 {
 	const struct event *overflow = overflow_of(e, fault);
 

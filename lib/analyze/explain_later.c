@@ -136,7 +136,7 @@ static void tell_broken(const struct explain *e, const struct explain_broken *br
 }
 
 /* Stalls and waits name groups; an objective each page of one. */
-static void tell_later(struct explain *e, const struct fault *fault, struct explanation *to)
+static void explain_tell_later(struct explain *e, const struct fault *fault, struct explanation *to)
 {
 	const struct blame_key key = {fault->device, fault->pasid, fault->group, fault->instance};
 	const struct explain_named_key named_key = {key, fault->address};
@@ -163,7 +163,7 @@ void explain_later(struct explain *e, struct explanation *to)
 	struct sentence words = {0};
 	char text[FLOOR_TEXT];
 
-	tell_later(e, &to->fault, to);
+	explain_tell_later(e, &to->fault, to);
 	for (size_t i = before; i < to->count; i++)
 		before += to->items[i].part != EXPLAIN_OBJECTIVE;
 	if (e->analysis->slo && before == to->count) {
@@ -235,7 +235,7 @@ void explain_each_later(struct explain *e, const struct explain_wish *wish)
 		if (!named->row)
 			continue;
 		explanation_begin(&e->now, e->analysis, &kept);
-		tell_later(e, &named->fault, &e->now);
+		explain_tell_later(e, &named->fault, &e->now);
 		if (e->now.count)
 			wish->explained(wish->self, &e->now);
 	}
@@ -250,9 +250,9 @@ void explain_broke(void *self, const struct slo_violation *violation, const stru
 
 	if (!broken)
 		return;
-	*broken = (struct explain_broken){
-		violation->objective, violation->from_ns, violation->to_ns,
-		violation->device,    violation->metric,  named->broken};
+	*broken =
+		(struct explain_broken){violation->objective, violation->from_ns, violation->to_ns,
+					violation->device,    violation->metric,  named->broken};
 	named->broken = broken;
 }
 
@@ -260,8 +260,7 @@ void explain_later_free(struct explain *e)
 {
 	struct explain_blamed *blamed, *more;
 
-	HASH_ITER(hh, e->blamed, blamed, more)
-	{
+	HASH_ITER(hh, e->blamed, blamed, more) {
 		while (blamed->list) {
 			struct explain_blamed_list *next = blamed->list->next;
 

@@ -110,9 +110,9 @@ struct explain_blamed; /* explain_later.c */
 struct explain {
 	const struct analysis *analysis;
 	const struct explain_wish *wish;
-	struct memory faults; /* struct explain_fault, those that are over */
-	__u64 next;	      /* of them the first that is not explained */
-	struct memory ios;    /* struct explain_io that met a fault */
+	struct memory faults;	 /* struct explain_fault, those that are over */
+	__u64 next;		 /* of them the first that is not explained */
+	struct memory ios;	 /* struct explain_io that met a fault */
 	struct memory overflows; /* struct event */
 	struct explain_thread *threads;
 	struct pool thread_pool, taken_pool, named_pool, broken_pool;
@@ -124,7 +124,7 @@ struct explain {
 	struct explain_blamed *blamed;
 	bool blamed_known;
 	__u64 now_ns;
-	bool begun; /* the table */
+	bool begun;		/* the table */
 	struct explanation now; /* the one that is being made */
 };
 
@@ -151,6 +151,34 @@ static inline __u64 explain_at(const struct fault *fault, unsigned int kind)
 	return fault->at[kind - EVENT_FAULT_DETECT];
 }
 
+/* What is being looked for of one stage. */
+struct stage_search {
+	const struct explain *e;
+	const struct fault *fault;
+	struct explanation *to;
+	unsigned int stage;
+	__u64 from_ns, to_ns;
+	struct fault last; /* of those that were looked for, the one that lasted longest */
+	__u64 last_ns;	   /* until then */
+	size_t found;
+	struct explained details[EXPLAIN_DETAILS]; /* `found`, as many as there is room for */
+};
+
+__u64 stage_search_ns(const struct stage_search *search);
+/* From its beginning until what was found last. */
+__u64 stage_search_covered_ns(const struct stage_search *search);
+/* "; of 1.2ms of it nothing that was recorded says why", unless it is next to nothing. */
+void stage_search_tell_rest(const struct stage_search *search, struct sentence *words, __u64 ns);
+/* Puts the stage's sentence, ended, with its first piece of evidence, and the others that were found. */
+enum explain_cause stage_search_put(struct stage_search *search, struct explained item,
+				    struct sentence *words);
+enum explain_cause stage_search_put_itself(struct stage_search *search, struct sentence *words,
+					   enum explain_cause cause);
+/* Other pages of its group that were ready for the same step later. */
+void stage_search_group(struct stage_search *search, unsigned int kind);
+enum explain_cause stage_search_put_group(struct stage_search *search, struct sentence *words);
+/* explain_dispatch.c */
+enum explain_cause explain_dispatch(struct stage_search *search, struct sentence *words);
 /* explain_stages.c: all stages; the cause of the longest. */
 enum explain_cause explain_stages(const struct explain *e, const struct fault *fault,
 				  struct explanation *to);

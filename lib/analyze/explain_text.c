@@ -7,22 +7,26 @@
 #include "lib/base/array.h"
 
 static const char *const part_names[EXPLAIN_PARTS] = {
-	[EXPLAIN_WHO] = "who",		 [EXPLAIN_MEMORY] = "memory",
-	[EXPLAIN_OUTCOME] = "outcome",	 [EXPLAIN_CAUSE] = "cause",
-	[EXPLAIN_STAGE] = "stage",	 [EXPLAIN_WAITED] = "waited",
-	[EXPLAIN_OBJECTIVE] = "objective", [EXPLAIN_HELP] = "help",
+	[EXPLAIN_WHO] = "who",
+	[EXPLAIN_MEMORY] = "memory",
+	[EXPLAIN_OUTCOME] = "outcome",
+	[EXPLAIN_CAUSE] = "cause",
+	[EXPLAIN_STAGE] = "stage",
+	[EXPLAIN_WAITED] = "waited",
+	[EXPLAIN_OBJECTIVE] = "objective",
+	[EXPLAIN_HELP] = "help",
 	[EXPLAIN_UNKNOWN] = "unknown",
 };
 
 static const char *const cause_names[EXPLAIN_CAUSES] = {
-	[CAUSE_UNKNOWN] = "unknown",   [CAUSE_INJECTION] = "injection",
+	[CAUSE_UNKNOWN] = "unknown",	 [CAUSE_INJECTION] = "injection",
 	[CAUSE_HELD_BACK] = "held_back", [CAUSE_ORDER] = "queue_order",
-	[CAUSE_GROUP] = "group",       [CAUSE_BUSY] = "busy_handler",
-	[CAUSE_CPU] = "cpu_wait",      [CAUSE_STORAGE] = "storage",
-	[CAUSE_MEMORY] = "memory",     [CAUSE_PEERS] = "other_groups",
+	[CAUSE_GROUP] = "group",	 [CAUSE_BUSY] = "busy_handler",
+	[CAUSE_CPU] = "cpu_wait",	 [CAUSE_STORAGE] = "storage",
+	[CAUSE_MEMORY] = "memory",	 [CAUSE_PEERS] = "other_groups",
 	[CAUSE_INTERRUPT] = "interrupt", [CAUSE_IOMMU] = "iommu",
-	[CAUSE_LOST] = "response_lost", [CAUSE_SILENT] = "no_response",
-	[CAUSE_OVERFLOW] = "overflow", [CAUSE_DISCARDED] = "discarded",
+	[CAUSE_LOST] = "response_lost",	 [CAUSE_SILENT] = "no_response",
+	[CAUSE_OVERFLOW] = "overflow",	 [CAUSE_DISCARDED] = "discarded",
 };
 
 const char *explain_cause_name(enum explain_cause cause)
@@ -182,52 +186,56 @@ struct explain_row {
 	__u64 sentence, start, total;
 };
 
-static bool is_named(const struct explain_row *row)
+static bool evidence_has_device(const struct explain_row *row)
 {
 	return row->item->evidence && row->item->device != DEVICE_NONE;
 }
 
 static bool names_group(const struct explain_row *row)
 {
-	return is_named(row) && row->item->instance;
+	return evidence_has_device(row) && row->item->instance;
 }
 
-static double share_of(const struct explain_row *row)
+static double explained_share(const struct explain_row *row)
 {
 	if (!row->total || row->item->ns == 0)
 		return 0.0 / 0.0;
 	return 100.0 * (double)row->item->ns / (double)row->total;
 }
 
-#define EXPLANATION(COLUMN)                                                                    \
-	COLUMN(row, none, COUNT, 6, SHOWN, row->explanation->row)                              \
-	COLUMN(sentence, none, COUNT, 8, SHOWN, row->sentence)                                 \
-	COLUMN(start, none, TIME, 15, WIDE, count_or_none(row->start))                         \
-	COLUMN(device, none, TEXT, 12, SHOWN,                                                  \
-	       session_device_name(context, row->explanation->fault.device, text))             \
-	COLUMN(handle, none, COUNT, 6, WIDE, row->explanation->fault.device)                   \
-	COLUMN(group, none, COUNT, 5, WIDE, row->explanation->fault.group)                     \
-	COLUMN(instance, none, COUNT, 8, WIDE, row->explanation->fault.instance)               \
-	COLUMN(address, none, ADDRESS, 12, WIDE, row->explanation->fault.address)              \
-	COLUMN(part, none, TEXT, 9, SHOWN, explain_part_name(row->item->part))                 \
-	COLUMN(stage, none, TEXT, 8, WIDE,                                                     \
-	       row->item->stage < STAGES ? stage_name(row->item->stage) : "-")                 \
-	COLUMN(cause, none, TEXT, 13, SHOWN, explain_cause_name(row->item->cause))             \
-	COLUMN(time, none, DURATION, 8, SHOWN, count_or_none(row->item->ns))                   \
-	COLUMN(share, percent, REAL, 6, WIDE, share_of(row))                                   \
+#define EXPLANATION(COLUMN)                                                                      \
+	COLUMN(row, none, COUNT, 6, SHOWN, row->explanation->row)                                \
+	COLUMN(sentence, none, COUNT, 8, SHOWN, row->sentence)                                   \
+	COLUMN(start, none, TIME, 15, WIDE, count_or_none(row->start))                           \
+	COLUMN(device, none, TEXT, 12, SHOWN,                                                    \
+	       session_device_name(context, row->explanation->fault.device, text))               \
+	COLUMN(handle, none, COUNT, 6, WIDE, row->explanation->fault.device)                     \
+	COLUMN(group, none, COUNT, 5, WIDE, row->explanation->fault.group)                       \
+	COLUMN(instance, none, COUNT, 8, WIDE, row->explanation->fault.instance)                 \
+	COLUMN(address, none, ADDRESS, 12, WIDE, row->explanation->fault.address)                \
+	COLUMN(part, none, TEXT, 9, SHOWN, explain_part_name(row->item->part))                   \
+	COLUMN(stage, none, TEXT, 8, WIDE,                                                       \
+	       row->item->stage < STAGES ? stage_name(row->item->stage) : "-")                   \
+	COLUMN(cause, none, TEXT, 13, SHOWN, explain_cause_name(row->item->cause))               \
+	COLUMN(time, none, DURATION, 8, SHOWN, count_or_none(row->item->ns))                     \
+	COLUMN(share, percent, REAL, 6, WIDE, explained_share(row))                              \
 	COLUMN(evidence, none, TEXT, 12, SHOWN, row->item->evidence ? row->item->evidence : "-") \
-	COLUMN(of_device, none, TEXT, 12, WIDE,                                                \
-	       is_named(row) ? session_device_name(context, row->item->device, text) : "-")    \
-	COLUMN(of_handle, none, COUNT, 9, WIDE, count_if(is_named(row), row->item->device))    \
-	COLUMN(of_queue, none, COUNT, 8, WIDE,                                                 \
-	       count_if(is_named(row) && row->item->queue != QUEUE_NONE, row->item->queue))    \
-	COLUMN(of_group, none, COUNT, 8, WIDE, count_if(names_group(row), row->item->group))   \
-	COLUMN(of_instance, none, COUNT, 11, WIDE,                                             \
-	       count_if(names_group(row), row->item->instance))                                \
-	COLUMN(of_address, none, ADDRESS, 12, WIDE, count_if(is_named(row), row->item->address)) \
-	COLUMN(from, none, TIME, 15, WIDE, count_or_none(row->item->from_ns))                  \
-	COLUMN(to, none, TIME, 15, WIDE, count_or_none(row->item->to_ns))                      \
-	COLUMN(number, none, COUNT, 8, WIDE, count_or_none(row->item->count))                  \
+	COLUMN(of_device, none, TEXT, 12, WIDE,                                                  \
+	       evidence_has_device(row) ? session_device_name(context, row->item->device, text)  \
+					: "-")                                                   \
+	COLUMN(of_handle, none, COUNT, 9, WIDE,                                                  \
+	       count_if(evidence_has_device(row), row->item->device))                            \
+	COLUMN(of_queue, none, COUNT, 8, WIDE,                                                   \
+	       count_if(evidence_has_device(row) && row->item->queue != QUEUE_NONE,              \
+			row->item->queue))                                                       \
+	COLUMN(of_group, none, COUNT, 8, WIDE, count_if(names_group(row), row->item->group))     \
+	COLUMN(of_instance, none, COUNT, 11, WIDE,                                               \
+	       count_if(names_group(row), row->item->instance))                                  \
+	COLUMN(of_address, none, ADDRESS, 12, WIDE,                                              \
+	       count_if(evidence_has_device(row), row->item->address))                           \
+	COLUMN(from, none, TIME, 15, WIDE, count_or_none(row->item->from_ns))                    \
+	COLUMN(to, none, TIME, 15, WIDE, count_or_none(row->item->to_ns))                        \
+	COLUMN(number, none, COUNT, 8, WIDE, count_or_none(row->item->count))                    \
 	COLUMN(text, none, TEXT, 0, WIDE, explanation_text(row->explanation, row->item))
 TABLE(explanation, "Explanation", EXPLANATION, struct explain_row, struct session)
 

@@ -27,7 +27,7 @@ static struct explained explained_io(const struct explain_io *io)
 }
 
 /* From its fetch to its completion while the fault was open. */
-static bool met(const struct explain_io *io, const struct fault *fault)
+static bool io_met_fault(const struct explain_io *io, const struct fault *fault)
 {
 	return io->from_ns <= fault_end_ns(fault) && io->to_ns >= fault_known_ns(fault);
 }
@@ -79,14 +79,14 @@ static bool queued_behind(const struct explain *e, const struct explain_io *io,
 	return !behind.own;
 }
 
-struct waiting {
+struct explain_waiting {
 	size_t met, behind;
 	__u64 longest_ns;
 	struct explained all[EXPLAIN_DETAILS];
 	size_t kept;
 };
 
-static void waiting_add(struct waiting *w, const struct explain_io *io, bool met_it)
+static void waiting_add(struct explain_waiting *w, const struct explain_io *io, bool met_it)
 {
 	*(met_it ? &w->met : &w->behind) += 1;
 	if (met_it && io->to_ns - io->from_ns > w->longest_ns)
@@ -101,7 +101,8 @@ static void waiting_add(struct waiting *w, const struct explain_io *io, bool met
 	w->kept++;
 }
 
-static void find_waiting(const struct explain *e, const struct fault *fault, struct waiting *w)
+static void find_waiting(const struct explain *e, const struct fault *fault,
+			 struct explain_waiting *w)
 {
 	__u64 begin = fault_known_ns(fault), first = e->ios.head, last = e->ios.tail;
 
@@ -119,7 +120,7 @@ static void find_waiting(const struct explain *e, const struct fault *fault, str
 
 		if (io->device != fault->device || io->queue != fault->queue)
 			continue;
-		if (met(io, fault))
+		if (io_met_fault(io, fault))
 			waiting_add(w, io, true);
 		else if (queued_behind(e, io, fault))
 			waiting_add(w, io, false);
@@ -139,7 +140,7 @@ void explain_waited(const struct explain *e, const struct fault *fault, struct e
 	const struct device_info *info = session_device(e->analysis->session, fault->device);
 	struct explained none = explained_fault(EXPLAIN_WAITED, STAGES, CAUSE_UNKNOWN, fault);
 	struct sentence words = {0};
-	struct waiting w = {0};
+	struct explain_waiting w = {0};
 	char text[UNITS_TEXT];
 
 	if (!has_queue_of_ios(info))
@@ -270,8 +271,7 @@ static void page_before(void *argument, const struct fault *other)
 
 	if (other->device == n->of->device && other->pasid == n->of->pasid &&
 	    other->queue == n->of->queue && other->address + other->length == n->of->address &&
-	    fault_known_ns(other) < fault_known_ns(n->of) &&
-	    !explain_same_group(other, n->of)) {
+	    fault_known_ns(other) < fault_known_ns(n->of) && !explain_same_group(other, n->of)) {
 		n->found = *other;
 		n->any = true;
 	}
@@ -290,9 +290,10 @@ static void help_by_prefetch(const struct explain *e, const struct fault *fault,
 			  page_before, &n);
 	if (!n.any)
 		return;
-	sentence_add(&words,
-		     "Prefetching would have helped: the page before it had faulted %s earlier, in ",
-		     units_format_duration(begin - fault_known_ns(&n.found), text));
+	sentence_add(
+		&words,
+		"Prefetching would have helped: the page before it had faulted %s earlier, in ",
+		units_format_duration(begin - fault_known_ns(&n.found), text));
 	explain_tell_group(&words, e, n.found.device, n.found.group, n.found.instance);
 	sentence_add(&words, ".");
 	put_help(to, explained_fault(EXPLAIN_HELP, STAGES, CAUSE_UNKNOWN, &n.found), &words);
@@ -330,13 +331,13 @@ static void put_missing_probes(const struct explain *e, const struct fault *faul
 	static const struct {
 		enum probe_id probe;
 		bool emulated;
-	} asked[] = {{PROBE_FAULT_REQUEST, true},     {PROBE_FAULT_ISR, true},
-		     {PROBE_FAULT_HANDLER, true},     {PROBE_FAULT_RESOLVED, true},
-		     {PROBE_FAULT_MAPPED, true},      {PROBE_FAULT_RESPONSE, true},
-		     {PROBE_FAULT_OVERFLOW, true},    {PROBE_FAULT_VOID, true},
-		     {PROBE_FAULT_ABANDON, true},     {PROBE_INVALIDATE_DEVICE, true},
-		     {PROBE_INVALIDATE_FREED, true},  {PROBE_INJECT_START, true},
-		     {PROBE_INJECT_STOP, true},	      {PROBE_SCHED_WAKEUP, false},
+	} asked[] = {{PROBE_FAULT_REQUEST, true},    {PROBE_FAULT_ISR, true},
+		     {PROBE_FAULT_HANDLER, true},    {PROBE_FAULT_RESOLVED, true},
+		     {PROBE_FAULT_MAPPED, true},     {PROBE_FAULT_RESPONSE, true},
+		     {PROBE_FAULT_OVERFLOW, true},   {PROBE_FAULT_VOID, true},
+		     {PROBE_FAULT_ABANDON, true},    {PROBE_INVALIDATE_DEVICE, true},
+		     {PROBE_INVALIDATE_FREED, true}, {PROBE_INJECT_START, true},
+		     {PROBE_INJECT_STOP, true},	     {PROBE_SCHED_WAKEUP, false},
 		     {PROBE_SCHED_SWITCH, false}};
 	const struct session *session = e->analysis->session;
 
@@ -344,8 +345,7 @@ static void put_missing_probes(const struct explain *e, const struct fault *faul
 		const struct probe_row *row = probe_row(asked[i].probe);
 		struct sentence words = {0};
 
-		if ((asked[i].emulated && fault->kernel) ||
-		    !unknown_probe(session, asked[i].probe))
+		if ((asked[i].emulated && fault->kernel) || !unknown_probe(session, asked[i].probe))
 			continue;
 		sentence_add(&words, "Unknown: %s (probe %s is off or was not asked for).",
 			     row->without, row->name);

@@ -157,8 +157,7 @@ static void count_not_kept(const struct search *s)
 
 void slo_explain(const struct slo *slo, const struct device_slo *device, struct slo_violation *v)
 {
-	struct search s = {
-		.v = v, .sink = &slo->sink, .device = device, .reached_ns = v->to_ns};
+	struct search s = {.v = v, .sink = &slo->sink, .device = device, .reached_ns = v->to_ns};
 
 	v->stage = STAGES;
 	if (!slo_cause_gather(&s) ||

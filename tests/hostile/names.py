@@ -29,7 +29,7 @@ NAMES = [raw(text)[:63] for text in SHELF.values() if text]
 SLO = "[slo \x1b[2J\x07\u202e]\nlatency_target = 1us\nfault_rate = 0\n[slo rest]\nburst = 1\ndevice = \x1b]0;owned*\n"
 # A verb, its arguments, whether it has JSON and tables in a folder.
 VERBS = [
-    ("report", [], True), ("report", ["--wide"], False), ("timeline", [], False), ("timeline", ["--all"], True),
+    ("report", [], True), ("report", ["--wide"], False), ("timeline", [], False), ("timeline", ["--all"], True), ("explain", ["--all"], True),
     ("footprint", [], True), ("slo", ["-c", "names.slo"], True), ("top", ["-b", "-i"], True),
     ("accesses", ["--trace"], True), ("sim", ["--trace"], True), ("doctor", [], True),
 ]

@@ -10,7 +10,8 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 USAGE, INPUT = 2, 3
 # Arguments with which a verb reads the file INPUT, and what is accepted where it stands.
 READERS = [
-    ("faultline", "report", "INPUT"), ("faultline", "timeline", "INPUT"), ("faultline", "footprint", "INPUT"),
+    ("faultline", "report", "INPUT"), ("faultline", "timeline", "INPUT"), ("faultline", "explain", "INPUT", "--slowest"),
+    ("faultline", "explain", "-", "--slowest", "-c", "INPUT"), ("faultline", "footprint", "INPUT"),
     ("faultline", "doctor", "INPUT"), ("faultline", "slo", "INPUT", "-c", "slo.ini"), ("faultline", "slo", "-", "-c", "INPUT"),
     ("faultline", "diff", "INPUT", "-"), ("faultline", "diff", "-", "INPUT"),
     ("faultline", "top", "-b", "-i", "INPUT"), ("faultline", "top", "-b", "-i", "-", "-c", "INPUT"),
@@ -25,7 +26,7 @@ READERS = [
 ]
 # One argument more than each verb takes. What `record` and `slow` have behind their options is a command.
 TOO_MANY = [
-    ("faultline", "report", "a", "b"), ("faultline", "timeline", "a", "b"), ("faultline", "diff", "a", "b", "c"), ("faultline", "footprint", "a", "b"),
+    ("faultline", "report", "a", "b"), ("faultline", "timeline", "a", "b"), ("faultline", "diff", "a", "b", "c"), ("faultline", "explain", "a", "b@+1s", "c"), ("faultline", "footprint", "a", "b"),
     ("faultline", "doctor", "a", "b"), ("faultline", "slo", "-c", "slo.ini", "a", "b"), ("faultline", "top", "-b", "1", "1", "1"),
     ("faultline", "sim", "a", "b"), ("faultline", "accesses", "a", "b"), ("faultline", "fleet", "a", "b"), ("faultline", "serve", "-i", "a", "b"), ("faultline", "help", "report", "b"),
     ("faultline", "--version", "b"), ("faultline", "-h", "b"), ("faultline-inject", "run", "a", "b"),

@@ -9,7 +9,8 @@
 #include "lib/analyze/sentence.h"
 #include "lib/analyze/session.h"
 
-#define ACCEPTED "accepted: DEVICE@TIME, such as 'vm0/disk@14:02:03.25', --row N, --slowest or --all"
+#define ACCEPTED \
+	"accepted: DEVICE@TIME, such as 'vm0/disk@14:02:03.25', --row N, --slowest or --all"
 
 /* What the last digit of a time is worth: of "14:02" a minute, of "+1.25s" 10 ms. */
 static __u64 time_worth(const char *text, const struct units_time *time)
@@ -25,8 +26,7 @@ static __u64 time_worth(const char *text, const struct units_time *time)
 		     {"h", 3600 * NSEC_PER_SEC},
 		     {"d", 86400 * NSEC_PER_SEC}};
 	const char *point = strchr(text, '.'), *colon = strchr(text, ':');
-	bool relative =
-		time->base == UNITS_TIME_AFTER_START || time->base == UNITS_TIME_BEFORE_END;
+	bool relative = time->base == UNITS_TIME_AFTER_START || time->base == UNITS_TIME_BEFORE_END;
 	__u64 worth = NSEC_PER_SEC;
 	const char *unit = text + strcspn(text, "nmushd");
 
@@ -60,7 +60,7 @@ int wanted_parse(const char *text, struct wanted_time *at)
 	return at->device ? 0 : failed(-ENOMEM, "no memory for a device's name");
 }
 
-int wanted_resolve(struct wanted *wanted, const struct offline *o)
+int wanted_resolve(struct explain_wanted *wanted, const struct offline *o)
 {
 	const struct wanted_time *at = &wanted->at;
 	const struct window_options window = {
@@ -87,9 +87,9 @@ int wanted_resolve(struct wanted *wanted, const struct offline *o)
 		err = common_resolve_hosts(&window, summaries, periods, o->count);
 	/* A wall-clock time that was written is read back to within a nanosecond. */
 	for (size_t i = 0; !err && i < o->count; i++)
-		wanted->spans[i] = (struct wanted_span){
-			periods[i].since_ns ? periods[i].since_ns - 1 : 0,
-			periods[i].since_ns + at->worth_ns};
+		wanted->spans[i] =
+			(struct wanted_span){periods[i].since_ns ? periods[i].since_ns - 1 : 0,
+					     periods[i].since_ns + at->worth_ns};
 	free(summaries);
 	free(periods);
 	return err;
@@ -100,18 +100,18 @@ static __u64 duration_of(const struct fault *fault)
 	return fault_last_ns(fault) - fault_first_ns(fault);
 }
 
-static void judge(struct wanted_fault_near *near, const struct wanted_span *span)
+static void judge_near(struct wanted_fault_near *near, const struct wanted_span *span)
 {
 	__u64 from = fault_known_ns(&near->fault), to = fault_end_ns(&near->fault);
 
 	near->distance_ns = from > span->from_ns ? from - span->from_ns : span->from_ns - from;
-	near->rank = from >= span->from_ns && from <= span->to_ns ? RANK_STARTS
+	near->rank = from >= span->from_ns && from <= span->to_ns  ? RANK_STARTS
 		     : from < span->from_ns && to >= span->from_ns ? RANK_OPEN
 								   : RANK_NEAR;
 }
 
 /* Before the other: nearer, or slower; of equals the one that ended first. */
-static bool is_before(const struct wanted *wanted, const struct wanted_fault_near *a,
+static bool is_nearer(const struct explain_wanted *wanted, const struct wanted_fault_near *a,
 		      const struct wanted_fault_near *b)
 {
 	if (wanted->slowest)
@@ -119,11 +119,11 @@ static bool is_before(const struct wanted *wanted, const struct wanted_fault_nea
 	return a->rank != b->rank ? a->rank < b->rank : a->distance_ns < b->distance_ns;
 }
 
-static __u64 wanted_insert(struct wanted *wanted, const struct wanted_fault_near *near)
+static __u64 wanted_insert(struct explain_wanted *wanted, const struct wanted_fault_near *near)
 {
 	size_t most = wanted->slowest ? 1 : WANTED_NEAREST, at = wanted->count;
 
-	while (at > 0 && is_before(wanted, near, &wanted->near[at - 1]))
+	while (at > 0 && is_nearer(wanted, near, &wanted->near[at - 1]))
 		at--;
 	if (at == most)
 		return 0;
@@ -136,10 +136,9 @@ static __u64 wanted_insert(struct wanted *wanted, const struct wanted_fault_near
 	return near->row;
 }
 
-__u64 wanted_look(struct wanted *wanted, const struct offline *o, const struct fault *fault)
+__u64 wanted_look(struct explain_wanted *wanted, const struct offline *o, const struct fault *fault)
 {
-	struct wanted_fault_near near = {
-		.fault = *fault, .row = ++wanted->seen, .host = o->host};
+	struct wanted_fault_near near = {.fault = *fault, .row = ++wanted->seen, .host = o->host};
 
 	if (wanted->row)
 		return near.row == wanted->row ? wanted_insert(wanted, &near) : 0;
@@ -149,13 +148,13 @@ __u64 wanted_look(struct wanted *wanted, const struct offline *o, const struct f
 		return near.row;
 	if (!session_device_fits(o->analysis->session, fault->device, wanted->at.device))
 		return 0;
-	judge(&near, &wanted->spans[o->host]);
+	judge_near(&near, &wanted->spans[o->host]);
 	if (near.rank != RANK_NEAR)
 		wanted->ranks[near.rank]++;
 	return wanted_insert(wanted, &near);
 }
 
-void wanted_keep(struct wanted *wanted, const struct explanation *explanation, size_t host)
+void wanted_keep(struct explain_wanted *wanted, const struct explanation *explanation, size_t host)
 {
 	for (size_t i = 0; i < wanted->count; i++) {
 		struct wanted_fault_near *near = &wanted->near[i];
@@ -165,7 +164,8 @@ void wanted_keep(struct wanted *wanted, const struct explanation *explanation, s
 	}
 }
 
-static void tell_candidates(const struct wanted *wanted, struct offline *o, struct sentence *words)
+static void tell_candidates(const struct explain_wanted *wanted, struct offline *o,
+			    struct sentence *words)
 {
 	for (size_t i = 0; i < wanted->count; i++) {
 		const struct wanted_fault_near *near = &wanted->near[i];
@@ -182,7 +182,7 @@ static void tell_candidates(const struct wanted *wanted, struct offline *o, stru
 	}
 }
 
-static int no_such_fault(const struct wanted *wanted, struct offline *o)
+static int no_such_fault(const struct explain_wanted *wanted, struct offline *o)
 {
 	__u64 starts = wanted->ranks[RANK_STARTS], open = wanted->ranks[RANK_OPEN];
 	struct sentence words = {0};
@@ -205,7 +205,7 @@ static int no_such_fault(const struct wanted *wanted, struct offline *o)
 		      words.text);
 }
 
-struct wanted_fault_near *wanted_find(struct wanted *wanted, struct offline *o)
+struct wanted_fault_near *wanted_find(struct explain_wanted *wanted, struct offline *o)
 {
 	enum wanted_rank rank = wanted->ranks[RANK_STARTS] ? RANK_STARTS : RANK_OPEN;
 
@@ -217,7 +217,7 @@ struct wanted_fault_near *wanted_find(struct wanted *wanted, struct offline *o)
 	return NULL;
 }
 
-void wanted_free(struct wanted *wanted)
+void wanted_free(struct explain_wanted *wanted)
 {
 	for (size_t i = 0; i < wanted->count; i++)
 		explanation_free(&wanted->near[i].explanation);

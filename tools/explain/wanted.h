@@ -36,10 +36,10 @@ struct wanted_fault_near {
 	struct explanation explanation;
 };
 
-struct wanted {
+struct explain_wanted {
 	struct wanted_time at;
-	__u64 row;    /* 0: none */
-	bool slowest; /* none of these: every fault */
+	__u64 row;		   /* 0: none */
+	bool slowest;		   /* none of these: every fault */
 	struct wanted_span *spans; /* of each host, of `at` */
 	struct wanted_fault_near near[WANTED_NEAREST];
 	size_t count;
@@ -49,12 +49,13 @@ struct wanted {
 /* "vm0/disk@14:02:03.25": -EINVAL with a sentence. */
 int wanted_parse(const char *text, struct wanted_time *at);
 /* What the time means for each host. */
-int wanted_resolve(struct wanted *wanted, const struct offline *offline);
+int wanted_resolve(struct explain_wanted *wanted, const struct offline *offline);
 /* A fault is over: its row if it may be the one. */
-__u64 wanted_look(struct wanted *wanted, const struct offline *offline, const struct fault *fault);
-void wanted_keep(struct wanted *wanted, const struct explanation *explanation, size_t host);
+__u64 wanted_look(struct explain_wanted *wanted, const struct offline *offline,
+		  const struct fault *fault);
+void wanted_keep(struct explain_wanted *wanted, const struct explanation *explanation, size_t host);
 /* The one; NULL with -EINVAL and a sentence of those that it might be, or of the nearest. */
-struct wanted_fault_near *wanted_find(struct wanted *wanted, struct offline *offline);
-void wanted_free(struct wanted *wanted);
+struct wanted_fault_near *wanted_find(struct explain_wanted *wanted, struct offline *offline);
+void wanted_free(struct explain_wanted *wanted);
 
 #endif

@@ -178,6 +178,13 @@ def compare_rest(trace, tables):
     theirs = next((tuple(int(r[c] or 0) for c in ("began", "complete", "total_max_ns"))
                    for r in tables("invalidations") if r["device"] == "all"), (0, 0, 0))
     result(f"{ours[0]} invalidations: as many as in the table, and the longest", [] if ours == theirs else [ours, theirs])
+    inside = defaultdict(list)
+    for s in trace.of["interval"]:
+        inside[s["parent_id"]].append(s)
+    problems = [s for s in trace.of["invalidation"] if s["name"] == "invalidation"
+                and ([i["name"] for i in inside[s["id"]]] != ["told", "acked", "freed"]
+                     or sum(int(i["dur"]) for i in inside[s["id"]]) != int(s["dur"]))]
+    result("their intervals fill them", problems)
     told = sum(int(r["events"]) for r in tables("events") if r["kind"] == "injection started")
     result(f"{told} injections have a slice each", [] if len(trace.of["injection"]) == told else trace.of["injection"])
     ours = Counter((s["from"], s["to"], s["place"], s["args"]["objective"], s["args"]["metric"]) for s in trace.of["objective"])
@@ -196,6 +203,16 @@ def compare_rest(trace, tables):
                      for r in tables("stalls"))
     result(f"{sum(theirs.values())} stalls are those of the table, joined to the faults that are blamed",
            problems + list((ours - theirs) + (theirs - ours)))
+
+
+def by_second(windows):
+    """A value a second that has one, and 0 behind each run of them."""
+    points = []
+    for at in sorted(windows):
+        points.append((at, windows[at]))
+        if at + SECOND not in windows:
+            points.append((at + SECOND, 0.0))
+    return points
 
 
 def recompute_open(faults):
@@ -224,9 +241,9 @@ def compare_counters(trace, tables):
         kind = "faults" if r["kind"] == "I/O page fault" else "IOPS" if r["kind"] in ("I/O completion", "block request") else ""
         rates[kind][r["device"]][int(r["window_ns"])] = float(r["rate_per_s"])
     for name in "faults", "IOPS":
-        ours = {device: {at: value for at, value in points if value} for device, points in trace.counters(name).items()}
-        result(f"counter {name}: of {len(rates[name])} devices as in the table",
-               [] if ours == {d: {at: v for at, v in w.items() if v} for d, w in rates[name].items()} else [ours, rates[name]])
+        theirs = {device: by_second(windows) for device, windows in rates[name].items()}
+        ours = dict(trace.counters(name))
+        result(f"counter {name}: of {len(theirs)} devices as in the table", [] if ours == theirs else [ours, theirs])
     of = defaultdict(list)
     for f in trace.of["fault"]:
         of[f["above"]].append(f)

@@ -285,8 +285,8 @@ static __u64 intern(struct packets *p, enum interned_kind kind, const char *text
 	return interned ? interned->id : 0;
 }
 
-static void put_text(struct packets *p, Perfetto__DebugAnnotation *out, const char *text,
-		     size_t index)
+static void put_argument_text(struct packets *p, Perfetto__DebugAnnotation *out, const char *text,
+			      size_t index)
 {
 	out->string_value_iid = intern(p, INTERNED_TEXT, text);
 	out->has_string_value_iid = out->string_value_iid != 0;
@@ -321,7 +321,7 @@ static void put_argument(struct packets *p, const struct packet_argument *argume
 		out->bool_value = argument->count;
 		break;
 	default:
-		put_text(p, out, argument->text, index);
+		put_argument_text(p, out, argument->text, index);
 	}
 }
 
@@ -389,11 +389,6 @@ void packets_put(struct packets *p, const struct packet *given)
 		free(p->texts[i]);
 		p->texts[i] = NULL;
 	}
-}
-
-__u64 packets_count(const struct packets *p)
-{
-	return p->count;
 }
 
 int packets_error(const struct packets *p)

@@ -76,7 +76,6 @@ void packets_close(struct packets *packets);
  */
 __u64 packets_track(struct packets *packets, __u64 parent, const char *name, const char *unit);
 void packets_put(struct packets *packets, const struct packet *packet);
-__u64 packets_count(const struct packets *packets);
 /* 0, or a negative errno with a sentence: the first thing that could not be written, or no memory. */
 int packets_error(const struct packets *packets);
 

@@ -52,7 +52,7 @@ struct device_tracks *perfetto_device(struct perfetto *p, __u32 device)
 
 struct queue_tracks *perfetto_queue(struct perfetto *p, __u32 device, __u16 queue)
 {
-	const struct queue_key key = {device, queue};
+	const struct queue_tracks_key key = {device, queue};
 	struct device_tracks *owner;
 	struct queue_tracks *tracks;
 	char name[32] = "no queue known";

@@ -170,7 +170,7 @@ static void put_wait(struct perfetto *p, const struct wait *wait)
 	put_blamed(p, perfetto_lanes(p, wait->device, LANES_WAITS), &slice, &wait->blamed);
 }
 
-static int by_begin(const void *a, const void *b)
+static int waits_by_begin(const void *a, const void *b)
 {
 	const struct wait *const *x = a, *const *y = b;
 
@@ -187,7 +187,7 @@ void perfetto_finish_waiting(struct perfetto *p)
 	waits = waits_longest(p->analysis->waits, session_last_ns(p->analysis->session), &count);
 	if (!waits)
 		return;
-	qsort(waits, count, sizeof(struct wait *), by_begin);
+	qsort(waits, count, sizeof(struct wait *), waits_by_begin);
 	for (size_t i = 0; i < count; i++)
 		put_wait(p, waits[i]);
 	free(waits);

@@ -180,6 +180,18 @@ r.device(name="vm0/disk").faults(count=3)
 r.clock(START_NS + 60 * SECOND, REAL_NS - 3600 * SECOND)
 r.events([e for i in range(5) for e in r.fault(1, START_NS + (61 + i) * SECOND)])
 r.end().write("stepped.flt")
+# Before the first anchor of the clock: faults that lack a timestamp or two, which are told late, and an I/O behind each;
+# then one without an end.
+r = Recording(preamble=False).host(hostname="unseen").device(name="vm0/disk")
+r.clock(START_NS + 2 * SECOND, REAL_NS + 2 * SECOND)
+for i in range(12):
+    at = START_NS + i * 50_000_000
+    unseen = {KIND["FAULT_REQUEST"] + i % 6} | ({KIND["FAULT_MAPPED"]} if i % 2 else set())
+    r.events([e for e in r.fault(1, at) if e["kind"] not in unseen] +
+             [dict(time=at + 90_000, kind=KIND["IO_COMPLETE"], device=1, address=0x900000, length=4096, value=60_000, code=16,
+                   pasid=1 << 31, queue=0)])
+r.events(r.fault(1, START_NS + SECOND, stages=3))
+r.end(START_NS + 5 * SECOND).write("unseen.flt")
 r = Recording(preamble=False).host(hostname=SHELF["bidi"]).clock(real=REAL_NS)
 for name in SHELF.values():
     r.device(name=name).faults(count=2)
@@ -195,7 +207,7 @@ for i in 1, 2:
     r = Recording(preamble=False, recording=i).host(hostname=f"host {i}", boot=f"boot {i}", start=START_NS + i).clock(real=REAL_NS).device(name="vm0/disk")
     r.faults(count=7 * i).end().write(f"host{i}.flt")
 PY
-for name in hostile shelf stepped timeless monday tuesday far damaged cut times; do
+for name in hostile shelf unseen stepped timeless monday tuesday far damaged cut times; do
 	tables $name
 	timeout 60 "$FAULTLINE" export $name.flt -c slo.ini --perfetto $name.pftrace 2>$name.err
 	status=$?
@@ -211,7 +223,7 @@ done
 check "shelf: no character that is none of printable ASCII" \
 	bash -c '! LC_ALL=C grep -q "[^ -~]" shelf.text && ! grep -qE "\\\\[0-7]{3}" shelf.text hostile.text'
 if [ -n "$library" ]; then
-	for name in stepped timeless monday tuesday cut; do
+	for name in unseen stepped timeless monday tuesday cut; do
 		/usr/bin/python3 "$reference/compare_perfetto.py" "$library" $name.pftrace $name.text $name.tables \
 			$([ $name = timeless ] || echo $name.wall) $([ $name != stepped ] || echo 1060000000000) >verdict 2>run.err
 		adopt $name
@@ -226,6 +238,9 @@ sys.exit(str(bad) if bad else 0)
 PY
 	done
 fi
+
+check "a fault that has no end lasts until that of its recording" \
+	bash -c 'grep -A 4 "timestamp: 1005000000000" unseen.text | grep -q "type: 2"'
 
 # Several hosts: a trace each, and none twice.
 "$FAULTLINE" merge -q host1.flt host2.flt -o both.flt 2>merge.err

@@ -186,7 +186,7 @@ def compare_rest(trace, tables):
                      or sum(int(i["dur"]) for i in inside[s["id"]]) != int(s["dur"]))]
     result("their intervals fill them", problems)
     told = sum(int(r["events"]) for r in tables("events") if r["kind"] == "injection started")
-    result(f"{told} injections have a slice each", [] if len(trace.of["injection"]) == told else trace.of["injection"])
+    result(f"{told} injections have a slice each", [] if len(trace.of["injection"]) == told else [len(trace.of["injection"])])
     ours = Counter((s["from"], s["to"], s["place"], s["args"]["objective"], s["args"]["metric"]) for s in trace.of["objective"])
     theirs = Counter((int(r["window_ns"]), int(r["window_ns"]) + int(r["window_length_ns"]), r["device"], r["slo"], r["metric"])
                      for r in tables("violations"))

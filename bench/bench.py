@@ -9,7 +9,7 @@ name,value,unit,peer,peer_value,ratio. Nothing here passes or fails; docs/perfor
 the rows.
 
     bench/bench.py [PART ...]       parts: storm programs lookup trace block round-trip nic sim
-                                    protect fleet faults start-stop parquet serve
+                                    protect fleet faults start-stop parquet perfetto serve
 """
 import csv
 import json
@@ -26,6 +26,7 @@ from faults_bench import bench_faults
 from fleet_bench import bench_fleet
 from measure import FAULTLINE, ROOT, ROUNDS, Samples, add, fresh, note, rows, run
 from parquet_bench import bench_parquet
+from perfetto_bench import bench_perfetto
 from serve_bench import bench_serve
 from sim_bench import bench_sim
 from start_stop_bench import bench_start_stop
@@ -236,6 +237,7 @@ PARTS = {
     "faults": bench_faults,
     "start-stop": bench_start_stop,
     "parquet": bench_parquet,
+    "perfetto": bench_perfetto,
     "serve": lambda scratch: bench_serve(ROOT, add),
 }
 

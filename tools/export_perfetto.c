@@ -30,19 +30,13 @@ static int open_trace(struct offline *o)
 	return export_file_create(&export->out, export->job, export->part);
 }
 
-/* What became of the file. */
-static int trace_failed(const struct perfetto_export *export, int err)
-{
-	return err == -ENOMEM ? err : failed_in(err, "%s: cannot be written", export->out.path);
-}
-
 static int begin_trace(struct offline *o)
 {
 	struct perfetto_export *export = (struct perfetto_export *)o;
 	int err = perfetto_create(&export->trace, o->analysis, export->part->name,
-				  export->part->summary, export->out.file);
+				  export->part->summary, export->out.file, export->out.path);
 
-	return err ? trace_failed(export, err) : offline_read_devices(o);
+	return err ? err : offline_read_devices(o);
 }
 
 static struct stream trace_stream(struct offline *o)
@@ -55,7 +49,7 @@ static int end_trace(struct offline *o)
 	struct perfetto_export *export = (struct perfetto_export *)o;
 	int err = perfetto_finish(export->trace);
 
-	return err ? trace_failed(export, err) : export_file_name(&export->out);
+	return err ? err : export_file_name(&export->out);
 }
 
 static int write_perfetto(const struct export_job *job, const struct export_part *part)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Holds a Perfetto trace against the tables of the same recording: compare_perfetto.py LIBRARY TRACE TEXT CSV [WALL]
+"""Holds a Perfetto trace against the tables of the same recording: compare_perfetto.py LIBRARY TRACE TEXT CSV [WALL [UNTIL]]
 
 What it has is asked of Perfetto's own trace processor (LIBRARY), and read once more from what `protoc --decode` made
 of it (TEXT). CSV has the tables of report and slo with raw times, WALL those of report with wall-clock times.
@@ -161,22 +161,32 @@ def compare_ios(trace, tables):
     for io in trace.of["io"]:
         if "met a fault" not in io["name"]:
             continue
-        waited = [f for f in faults[io["above"], io["place"]] if io["from"] <= f["to"] <= io["to"]]
+        ended = [f for f in faults[io["above"], io["place"]] if f["to"] <= io["to"]]
         begin, end = int(io["args"]["address"]), int(io["args"]["address"]) + int(io["args"]["length"])
-        own = [f for f in waited if begin < int(f["args"]["address"]) + int(f["args"]["length"])
-               and int(f["args"]["address"]) < end]
-        if waited and not any(f in (own or waited) for f in by_flow[find(io["id"])]):
-            problems.append((io["from"], io["to"], io["args"], len(own), len(waited)))
-        joined += bool(waited)
-    result(f"{joined} I/Os that met faults are joined to one that they waited for", problems)
+        own = [f for f in ended if f["to"] >= io["from"] and int(f["args"]["address"]) < end
+               and begin < int(f["args"]["address"]) + int(f["args"]["length"])]
+        last = max((f["to"] for f in own or ended), default=0)
+        if ended and not any(f["to"] == last and f in (own or ended) for f in by_flow[find(io["id"])]):
+            problems.append((io["from"], io["to"], io["args"], len(own), len(ended)))
+        joined += bool(ended)
+    result(f"{joined} I/Os that met faults are joined to the one with which they could go on", problems)
 
 
 def compare_rest(trace, tables):
-    rows = tables("invalidations")
-    spans = [int(s["dur"]) for s in trace.of["invalidation"]]
-    theirs = next(((int(r["began"]), int(r["total_max_ns"] or 0)) for r in rows if r["device"] == "all"), (0, 0))
-    result(f"{len(spans)} invalidations: as many as in the table, and the longest",
-           [] if (len(spans), max(spans, default=0)) == theirs else [(len(spans), max(spans, default=0)), theirs])
+    whole = [int(s["dur"]) for s in trace.of["invalidation"] if s["name"] == "invalidation"]
+    ours = (len(trace.of["invalidation"]), len(whole), max(whole, default=0))
+    theirs = next((tuple(int(r[c] or 0) for c in ("began", "complete", "total_max_ns"))
+                   for r in tables("invalidations") if r["device"] == "all"), (0, 0, 0))
+    result(f"{ours[0]} invalidations: as many as in the table, and the longest", [] if ours == theirs else [ours, theirs])
+    inside = defaultdict(list)
+    for s in trace.of["interval"]:
+        inside[s["parent_id"]].append(s)
+    problems = [s for s in trace.of["invalidation"] if s["name"] == "invalidation"
+                and ([i["name"] for i in inside[s["id"]]] != ["told", "acked", "freed"]
+                     or sum(int(i["dur"]) for i in inside[s["id"]]) != int(s["dur"]))]
+    result("their intervals fill them", problems)
+    told = sum(int(r["events"]) for r in tables("events") if r["kind"] == "injection started")
+    result(f"{told} injections have a slice each", [] if len(trace.of["injection"]) == told else [len(trace.of["injection"])])
     ours = Counter((s["from"], s["to"], s["place"], s["args"]["objective"], s["args"]["metric"]) for s in trace.of["objective"])
     theirs = Counter((int(r["window_ns"]), int(r["window_ns"]) + int(r["window_length_ns"]), r["device"], r["slo"], r["metric"])
                      for r in tables("violations"))
@@ -193,6 +203,16 @@ def compare_rest(trace, tables):
                      for r in tables("stalls"))
     result(f"{sum(theirs.values())} stalls are those of the table, joined to the faults that are blamed",
            problems + list((ours - theirs) + (theirs - ours)))
+
+
+def by_second(windows):
+    """A value a second that has one, and 0 behind each run of them."""
+    points = []
+    for at in sorted(windows):
+        points.append((at, windows[at]))
+        if at + SECOND not in windows:
+            points.append((at + SECOND, 0.0))
+    return points
 
 
 def recompute_open(faults):
@@ -221,9 +241,9 @@ def compare_counters(trace, tables):
         kind = "faults" if r["kind"] == "I/O page fault" else "IOPS" if r["kind"] in ("I/O completion", "block request") else ""
         rates[kind][r["device"]][int(r["window_ns"])] = float(r["rate_per_s"])
     for name in "faults", "IOPS":
-        ours = {device: {at: value for at, value in points if value} for device, points in trace.counters(name).items()}
-        result(f"counter {name}: of {len(rates[name])} devices as in the table",
-               [] if ours == {d: {at: v for at, v in w.items() if v} for d, w in rates[name].items()} and ours else [ours, rates[name]])
+        theirs = {device: by_second(windows) for device, windows in rates[name].items()}
+        ours = dict(trace.counters(name))
+        result(f"counter {name}: of {len(theirs)} devices as in the table", [] if ours == theirs else [ours, theirs])
     of = defaultdict(list)
     for f in trace.of["fault"]:
         of[f["above"]].append(f)
@@ -293,12 +313,14 @@ def compare_decoded(trace, path, tables):
                                                              if ours[k] != sums[k]] + [k for k in open_.values() if k])
 
 
-def compare_wall(trace, raw, wall):
-    """Where the table has an event's wall-clock time, the trace has the same."""
+def compare_wall(trace, raw, wall, until):
+    """Before that time (of a step back of the clock, of which Perfetto knows nothing): where the table has an event's wall-clock time, the trace has the same."""
     problems = []
     told = {r["ts"]: int(r["real"]) for r in trace.tp.query(
         "select ts, to_realtime(ts) as real from slice where category = 'fault'")}
     for r, w in zip(table(raw, "faults"), table(wall, "faults")):
+        if int(r["start_ns"]) >= until:
+            continue
         date, fraction = w["start"].rstrip("Z").split(".")
         at = calendar.timegm(time.strptime(date, "%Y-%m-%dT%H:%M:%S")) * SECOND + int(fraction.ljust(9, "0"))
         if told.get(r["start_ns"]) != at:
@@ -320,8 +342,8 @@ def main():
     compare_rest(trace, tables)
     compare_counters(trace, tables)
     compare_decoded(trace, text, tables)
-    for folder in wall:
-        compare_wall(trace, directory, folder)
+    if wall:
+        compare_wall(trace, directory, wall[0], int(wall[1]) if wall[1:] else 1 << 64)
     return closing()
 
 

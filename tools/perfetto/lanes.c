@@ -24,7 +24,7 @@ static size_t lanes_free_at(const struct lanes *lanes, __u64 time_ns)
 }
 
 /* Takes the lane at `from` to where its new end belongs. */
-static void lanes_move(struct lanes *lanes, size_t from, struct lane lane)
+static void lanes_move(struct lanes *lanes, size_t from, struct slice_lane lane)
 {
 	size_t to = lanes_free_at(lanes, lane.until_ns);
 
@@ -40,7 +40,7 @@ static void lanes_move(struct lanes *lanes, size_t from, struct lane lane)
 __u64 lanes_place(struct lanes *lanes, struct packets *packets, __u64 from_ns, __u64 to_ns)
 {
 	size_t free_lanes = lanes_free_at(lanes, from_ns);
-	struct lane lane = {.until_ns = to_ns};
+	struct slice_lane lane = {.until_ns = to_ns};
 
 	/* That one which ended last: what ends early stays for what began early. */
 	if (free_lanes) {
@@ -51,7 +51,7 @@ __u64 lanes_place(struct lanes *lanes, struct packets *packets, __u64 from_ns, _
 	lane.track = packets_track(packets, lanes->parent, lanes->name, NULL);
 	if (lanes->count < LANES_MAX &&
 	    array_grow(&lanes->all, &lanes->room, lanes->count + 1, sizeof(lane), ARRAY_LIMITED)) {
-		lanes->all[lanes->count] = (struct lane){UINT64_MAX, 0};
+		lanes->all[lanes->count] = (struct slice_lane){UINT64_MAX, 0};
 		lanes->count++;
 		lanes_move(lanes, lanes->count - 1, lane);
 	}

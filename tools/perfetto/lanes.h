@@ -13,7 +13,7 @@
 /* So many are remembered; a slice that finds no place on them has a track for itself. */
 #define LANES_MAX 4096
 
-struct lane {
+struct slice_lane {
 	__u64 until_ns; /* its last slice */
 	__u64 track;
 };
@@ -21,8 +21,8 @@ struct lane {
 /* All zero but for the first two: none. */
 struct lanes {
 	__u64 parent;
-	const char *name; /* of each of them: who shows them draws them as one */
-	struct lane *all; /* by their ends */
+	const char *name;	/* of each of them: who shows them draws them as one */
+	struct slice_lane *all; /* by their ends */
 	size_t count, room;
 };
 

@@ -50,6 +50,7 @@ struct untold {
 
 struct packets {
 	FILE *file;
+	const char *path;
 	struct interned *interned[INTERNED_KINDS];
 	struct untold untold[INTERNED_KINDS];
 	__u64 tracks, count;
@@ -120,7 +121,7 @@ static void packets_write(struct packets *p, Perfetto__TracePacket *packet)
 	if (p->error)
 		return;
 	if (!array_grow(&p->bytes, &p->room, size, 1, ARRAY_PLAIN)) {
-		p->error = failed(-ENOMEM, "no memory for a packet of %zu bytes", size);
+		p->error = -ENOMEM;
 		return;
 	}
 	/* As an element of a message Trace: its field 1, its length, itself. */
@@ -132,7 +133,7 @@ static void packets_write(struct packets *p, Perfetto__TracePacket *packet)
 	}
 	perfetto__trace_packet__pack(packet, p->bytes);
 	if (fwrite(head, 1, used, p->file) != used || fwrite(p->bytes, 1, size, p->file) != size)
-		p->error = failed(errno ? -errno : -EIO, "%s", strerror(errno ? errno : EIO));
+		p->error = errno ? -errno : -EIO;
 	p->count++;
 }
 
@@ -178,15 +179,17 @@ static void put_clock_before(struct packets *p, const struct clock_anchor *first
 		put_clock(p, 1, first->realtime_ns - (first->monotonic_ns - 1));
 }
 
-int packets_open(struct packets **packets, FILE *file, const struct wall_clock *clock,
-		 __u64 first_ns)
+int packets_open(struct packets **packets, FILE *file, const char *path,
+		 const struct wall_clock *clock, __u64 first_ns)
 {
 	struct packets *p = calloc(1, sizeof(*p));
+	__u64 last = 0;
 
 	*packets = p;
 	if (!p)
 		return failed(-ENOMEM, "no memory for packets");
 	p->file = file;
+	p->path = path;
 	for (size_t k = 0; k < INTERNED_KINDS; k++)
 		for (size_t i = 0; i < INTERNED_ONCE; i++)
 			p->untold[k].all[i] = &p->untold[k].strings[i];
@@ -196,9 +199,14 @@ int packets_open(struct packets **packets, FILE *file, const struct wall_clock *
 		put_clock(p, first_ns, 0);
 	else
 		put_clock_before(p, &clock->anchors[0]);
-	for (size_t i = 0; i < clock->count; i++)
-		put_clock(p, clock->anchors[i].monotonic_ns, clock->anchors[i].realtime_ns);
-	return p->error;
+	for (size_t i = 0; i < clock->count; i++) {
+		/* Of a clock that goes back Perfetto forgets what was before. */
+		if (clock->anchors[i].realtime_ns <= last && i)
+			continue;
+		last = clock->anchors[i].realtime_ns;
+		put_clock(p, clock->anchors[i].monotonic_ns, last);
+	}
+	return packets_error(p);
 }
 
 void packets_close(struct packets *p)
@@ -277,8 +285,8 @@ static __u64 intern(struct packets *p, enum interned_kind kind, const char *text
 	return interned ? interned->id : 0;
 }
 
-static void put_text(struct packets *p, Perfetto__DebugAnnotation *out, const char *text,
-		     size_t index)
+static void put_argument_text(struct packets *p, Perfetto__DebugAnnotation *out, const char *text,
+			      size_t index)
 {
 	out->string_value_iid = intern(p, INTERNED_TEXT, text);
 	out->has_string_value_iid = out->string_value_iid != 0;
@@ -313,7 +321,7 @@ static void put_argument(struct packets *p, const struct packet_argument *argume
 		out->bool_value = argument->count;
 		break;
 	default:
-		put_text(p, out, argument->text, index);
+		put_argument_text(p, out, argument->text, index);
 	}
 }
 
@@ -352,7 +360,7 @@ void packets_put(struct packets *p, const struct packet *given)
 	uint64_t category;
 
 	packet.has_timestamp = event.has_track_uuid = event.has_type = true;
-	packet.timestamp = given->time_ns;
+	packet.timestamp = given->time_ns < INT64_MAX ? given->time_ns : INT64_MAX;
 	packet.track_event = &event;
 	event.type = given->type;
 	event.track_uuid = given->track;
@@ -383,12 +391,9 @@ void packets_put(struct packets *p, const struct packet *given)
 	}
 }
 
-__u64 packets_count(const struct packets *p)
-{
-	return p->count;
-}
-
 int packets_error(const struct packets *p)
 {
-	return p->error;
+	if (!p->error)
+		return 0;
+	return failed(p->error, "%s: cannot be written: %s", p->path, strerror(-p->error));
 }

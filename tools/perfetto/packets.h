@@ -66,9 +66,9 @@ struct packet {
 
 struct packets;
 
-/* Begins a trace. -ENOMEM. The file stays the caller's, and its errors are seen there. */
-int packets_open(struct packets **packets, FILE *file, const struct wall_clock *clock,
-		 __u64 first_ns);
+/* Begins a trace. -ENOMEM. The file stays the caller's; `path` is for sentences. */
+int packets_open(struct packets **packets, FILE *file, const char *path,
+		 const struct wall_clock *clock, __u64 first_ns);
 void packets_close(struct packets *packets);
 /*
  * A new track below that one (0: below none), in the order in which its sisters are made. `unit`: of a counter,
@@ -76,8 +76,7 @@ void packets_close(struct packets *packets);
  */
 __u64 packets_track(struct packets *packets, __u64 parent, const char *name, const char *unit);
 void packets_put(struct packets *packets, const struct packet *packet);
-__u64 packets_count(const struct packets *packets);
-/* 0, -EIO and so on: the first thing that could not be written, or no memory. */
+/* 0, or a negative errno with a sentence: the first thing that could not be written, or no memory. */
 int packets_error(const struct packets *packets);
 
 #endif

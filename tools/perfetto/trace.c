@@ -52,7 +52,7 @@ struct device_tracks *perfetto_device(struct perfetto *p, __u32 device)
 
 struct queue_tracks *perfetto_queue(struct perfetto *p, __u32 device, __u16 queue)
 {
-	const struct queue_key key = {device, queue};
+	const struct queue_tracks_key key = {device, queue};
 	struct device_tracks *owner;
 	struct queue_tracks *tracks;
 	char name[32] = "no queue known";
@@ -162,7 +162,7 @@ struct stream perfetto_stream(struct perfetto *p)
 }
 
 int perfetto_create(struct perfetto **perfetto, struct analysis *analysis, const char *host,
-		    const struct trace_summary *summary, FILE *file)
+		    const struct trace_summary *summary, FILE *file, const char *path)
 {
 	struct perfetto *p = calloc(1, sizeof(*p));
 	__u64 first_ns = summary->host.start_ns ?: summary->first_ns;
@@ -172,7 +172,7 @@ int perfetto_create(struct perfetto **perfetto, struct analysis *analysis, const
 	if (!p)
 		return failed(-ENOMEM, "no memory for a trace");
 	p->analysis = analysis;
-	err = packets_open(&p->packets, file, &summary->clock, first_ns);
+	err = packets_open(&p->packets, file, path, &summary->clock, first_ns);
 	if (err)
 		return err;
 	p->root = packets_track(p->packets, 0, *host ? host : "host without a name", NULL);
@@ -194,6 +194,7 @@ static void tell_recording(struct perfetto *p)
 	const struct host_info *host = session_host(session);
 	unsigned int floor = floor_of(p->analysis);
 	struct packet_arguments arguments = {0};
+	struct wall_clock_step step = {0};
 	char text[FLOOR_TEXT];
 	struct packet packet = {
 		.type = PACKET_INSTANT,
@@ -213,6 +214,12 @@ static void tell_recording(struct perfetto *p)
 	packet_text(&arguments, "floor", floor ? floor_text(floor, text) : "no");
 	packet_text(&arguments, "complete", common_complete(session));
 	packet_count(&arguments, "left_out", p->left_out);
+	/* Behind one that goes back, wall-clock times are told as if it had not. */
+	if (wall_clock_step(session_clock(session), session_first_ns(session),
+			    session_last_ns(session), &step)) {
+		packet_count(&arguments, "clock_steps", step.count);
+		packet_real(&arguments, "clock_step_seconds", (double)step.by_ns / 1e9);
+	}
 	packets_put(p->packets, &packet);
 }
 

@@ -15,12 +15,12 @@
 
 struct perfetto;
 
-/* Before the analysis is fed. The file stays the caller's. */
+/* Before the analysis is fed. The file stays the caller's, and is called `path` in sentences. */
 int perfetto_create(struct perfetto **perfetto, struct analysis *analysis, const char *host,
-		    const struct trace_summary *summary, FILE *file);
+		    const struct trace_summary *summary, FILE *file, const char *path);
 /* It is to be fed after the analysis. An error is of the file. */
 struct stream perfetto_stream(struct perfetto *perfetto);
-/* All is read: the rest. A negative errno with what became of the file, which the sentence does not name. */
+/* All is read: the rest. A negative errno if not. */
 int perfetto_finish(struct perfetto *perfetto);
 void perfetto_destroy(struct perfetto *perfetto);
 

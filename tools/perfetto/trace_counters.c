@@ -13,8 +13,8 @@
 /* A long silence is told in so many steps. */
 #define BLOCKED_STEPS 64
 
-static void put_count(struct perfetto *p, struct device_tracks *device, enum device_counter which,
-		      __u64 time_ns, double value)
+static void counter_put(struct perfetto *p, struct device_tracks *device, enum device_counter which,
+			__u64 time_ns, double value)
 {
 	static const struct {
 		const char *name, *unit;
@@ -87,15 +87,15 @@ static struct open_change change_take(struct perfetto *p)
 }
 
 /* The window of the last change is over, and so may be some without any. */
-static void close_window(struct perfetto *p, struct device_tracks *device, __u64 window)
+static void open_window_over(struct perfetto *p, struct device_tracks *device, __u64 window)
 {
 	if (device->most != device->told)
-		put_count(p, device, COUNTER_OPEN, device->window * OPEN_WINDOW_NS,
-			  (double)device->most);
+		counter_put(p, device, COUNTER_OPEN, device->window * OPEN_WINDOW_NS,
+			    (double)device->most);
 	device->told = device->most;
 	if (device->window + 1 < window && device->open != device->told) {
-		put_count(p, device, COUNTER_OPEN, (device->window + 1) * OPEN_WINDOW_NS,
-			  (double)device->open);
+		counter_put(p, device, COUNTER_OPEN, (device->window + 1) * OPEN_WINDOW_NS,
+			    (double)device->open);
 		device->told = device->open;
 	}
 	device->window = window;
@@ -112,7 +112,7 @@ static void flush_open(struct perfetto *p, __u64 time_ns)
 		if (!device)
 			continue;
 		if (window != device->window)
-			close_window(p, device, window);
+			open_window_over(p, device, window);
 		if (change.begins)
 			device->open++;
 		else
@@ -132,7 +132,7 @@ static void put_blocked(struct perfetto *p, __u64 from_ns, __u64 to_ns)
 
 		if (part == device->blocked)
 			continue;
-		put_count(p, device, COUNTER_BLOCKED, from_ns, 100 * part);
+		counter_put(p, device, COUNTER_BLOCKED, from_ns, 100 * part);
 		device->blocked = part;
 	}
 }
@@ -164,10 +164,10 @@ static void put_points(struct perfetto *p, struct device_tracks *device, enum de
 	for (size_t i = 0; i < count; i++) {
 		__u64 next = points[i].window + 1;
 
-		put_count(p, device, which, points[i].window * AGGREGATE_WINDOW_NS,
-			  (double)points[i].count);
+		counter_put(p, device, which, points[i].window * AGGREGATE_WINDOW_NS,
+			    (double)points[i].count);
 		if (i + 1 == count || points[i + 1].window != next)
-			put_count(p, device, which, next * AGGREGATE_WINDOW_NS, 0);
+			counter_put(p, device, which, next * AGGREGATE_WINDOW_NS, 0);
 	}
 }
 
@@ -199,5 +199,5 @@ void perfetto_finish_counters(struct perfetto *p)
 		}
 	}
 	for (struct device_tracks *device = p->devices; device; device = device->hh.next)
-		close_window(p, device, UINT64_MAX / OPEN_WINDOW_NS);
+		open_window_over(p, device, UINT64_MAX / OPEN_WINDOW_NS);
 }

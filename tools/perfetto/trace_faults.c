@@ -125,24 +125,33 @@ static void put_stages(struct perfetto *p, __u64 track, const struct fault *faul
 	}
 }
 
-/* Without memory for more, the oldest makes room. */
+/* Twice the room, those that are kept in it in their order. */
+static void past_grow(struct queue_tracks *queue)
+{
+	size_t room = queue->past_room ? 2 * queue->past_room : 16;
+	struct past_fault *larger =
+		room <= PAST_FAULTS_MAX ? memory_calloc(room, sizeof(*larger)) : NULL;
+	__u64 kept = queue->past_count < queue->past_room ? queue->past_count : queue->past_room;
+
+	if (!larger)
+		return;
+	for (__u64 i = 0; i < kept; i++)
+		larger[i] = queue->past[(queue->past_count - kept + i) & (queue->past_room - 1)];
+	memory_free(queue->past);
+	queue->past = larger;
+	queue->past_room = room;
+	queue->past_count = kept;
+}
+
+/* Where there is no more room, the oldest goes. */
 static void remember_fault(struct queue_tracks *queue, const struct past_fault *past)
 {
-	const struct past_fault *oldest = NULL;
-	size_t room = queue->past_room ? 2 * queue->past_room : 16;
+	const struct past_fault *oldest =
+		queue->past_room ? &queue->past[queue->past_count & (queue->past_room - 1)] : NULL;
 
-	if (queue->past_count >= queue->past_room && queue->past_room)
-		oldest = &queue->past[queue->past_count & (queue->past_room - 1)];
-	if (!queue->past_room ||
-	    (oldest && room <= PAST_FAULTS_MAX && queue->past_count == queue->past_room &&
-	     oldest->to_ns + PAST_FAULTS_NS > past->to_ns)) {
-		struct past_fault *larger = memory_realloc(queue->past, room * sizeof(*larger));
-
-		if (larger) {
-			queue->past = larger;
-			queue->past_room = room;
-		}
-	}
+	if (!oldest ||
+	    (queue->past_count >= queue->past_room && oldest->to_ns + PAST_FAULTS_NS > past->to_ns))
+		past_grow(queue);
 	if (queue->past_room)
 		queue->past[queue->past_count++ & (queue->past_room - 1)] = *past;
 }

@@ -103,16 +103,27 @@ static void put_intervals(struct perfetto *p, __u64 track, const struct invalida
 	}
 }
 
+static const char *name_invalidation(const struct invalidation *invalidation)
+{
+	const __u8 all = (1u << INVALIDATION_STEPS) - 1;
+
+	if (invalidation->seen != all)
+		return "invalidation not seen whole";
+	for (unsigned int i = 1; i < INVALIDATION_STEPS; i++)
+		if (invalidation->at[i] < invalidation->at[i - 1])
+			return "inconsistent invalidation";
+	return "invalidation";
+}
+
 void perfetto_on_invalidation(void *self, const struct invalidation *invalidation)
 {
 	struct perfetto *p = self;
 	struct lanes *lanes = perfetto_lanes(p, invalidation->device, LANES_INVALIDATIONS);
-	const __u8 all = (1u << INVALIDATION_STEPS) - 1;
 	struct packet_arguments arguments = {0};
 	struct perfetto_slice slice = {
 		.from_ns = UINT64_MAX,
 		.category = "invalidation",
-		.name = invalidation->seen == all ? "invalidation" : "invalidation not seen whole",
+		.name = name_invalidation(invalidation),
 		.arguments = &arguments,
 	};
 	__u64 track;

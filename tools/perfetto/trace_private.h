@@ -44,12 +44,12 @@ struct past_fault {
 	__u64 from_ns, to_ns, address, length, flow;
 };
 
-struct queue_key {
+struct queue_tracks_key {
 	__u32 device, queue;
 };
 
 struct queue_tracks {
-	struct queue_key key;
+	struct queue_tracks_key key;
 	struct lanes faults, ios;
 	struct past_fault *past; /* the newest, modulo their room, a power of two */
 	size_t past_room;

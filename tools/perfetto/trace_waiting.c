@@ -20,20 +20,19 @@ static bool touches(const struct event *io, const struct past_fault *fault)
  * The fault of an I/O that met one: of those that ended within it that which is of its memory. Where none is, it
  * stood in its queue behind the I/O of another: it went on with the last of them that ended. 0: none is known.
  */
-static __u64 fault_of_io(const struct queue_tracks *queue, const struct event *io)
+static uint64_t fault_of_io(const struct queue_tracks *queue, const struct event *io)
 {
 	__u64 kept = queue->past_count < queue->past_room ? queue->past_count : queue->past_room;
-	__u64 from = io->time_ns - io->value, flow = 0, last = 0;
+	__u64 from = io->time_ns - io->value, last = 0;
+	uint64_t flow = 0;
 	bool own = false;
 
 	for (__u64 i = 1; i <= kept; i++) {
 		const struct past_fault *past =
 			&queue->past[(queue->past_count - i) & (queue->past_room - 1)];
-		bool its = touches(io, past);
+		bool its = past->to_ns >= from && touches(io, past);
 
-		if (past->to_ns > io->time_ns || past->to_ns < from || its < own)
-			continue;
-		if (its == own && past->to_ns <= last)
+		if (past->to_ns > io->time_ns || its < own || (its == own && past->to_ns <= last))
 			continue;
 		own = its;
 		last = past->to_ns;
@@ -171,7 +170,7 @@ static void put_wait(struct perfetto *p, const struct wait *wait)
 	put_blamed(p, perfetto_lanes(p, wait->device, LANES_WAITS), &slice, &wait->blamed);
 }
 
-static int by_begin(const void *a, const void *b)
+static int waits_by_begin(const void *a, const void *b)
 {
 	const struct wait *const *x = a, *const *y = b;
 
@@ -188,7 +187,7 @@ void perfetto_finish_waiting(struct perfetto *p)
 	waits = waits_longest(p->analysis->waits, session_last_ns(p->analysis->session), &count);
 	if (!waits)
 		return;
-	qsort(waits, count, sizeof(struct wait *), by_begin);
+	qsort(waits, count, sizeof(struct wait *), waits_by_begin);
 	for (size_t i = 0; i < count; i++)
 		put_wait(p, waits[i]);
 	free(waits);

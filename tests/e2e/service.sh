@@ -78,21 +78,23 @@ equal "two rights" "$rights" +bpf,+perfmon
 with() { # RIGHTS COMMAND...
 	local rights=$1
 	shift
-	setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs --bounding-set=-all,"$rights" --inh-caps="$rights" \
+	${run:-} setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs --bounding-set=-all,"$rights" --inh-caps="$rights" \
 		--ambient-caps="$rights" "$@"
 }
 read -ra line < <(as_here | sed -n 's/^ExecStart=//p' | sed "s#\${STATE_DIRECTORY}#$PWD/state#; s/ \$FAULTLINE_RECORD//; s/--max-size 1G/--max-size 1M/")
+options=$(sed -n 's/^Environment="FAULTLINE_RECORD=\(.*\)"/\1/p' "$unit")
+equal "the unit's own options" "$options" "--trigger total>100ms --snapshots-size 256M"
 serve_start() { # NAME OPTION...: a check that it records; not in a shell of its own, whose child it would be
 	local name=$1
 	shift
 	rm -f serve.err
-	with "$rights" "${line[@]}" "$@" 2>serve.err >/dev/null &
+	run=exec with "$rights" "${line[@]}" "$@" 2>serve.err >/dev/null &
 	serve_pid=$!
 	wait_for 20 grep -q '^recording into' serve.err && ok "$name" || not_ok "$name" "$(head -n 3 serve.err)"
 }
 serve_end() { # SIGNAL
 	kill "-$1" $serve_pid
-	wait $serve_pid
+	wait $serve_pid 2>/dev/null
 	serve_status=$?
 }
 readable() { # RECORDING: with its tables
@@ -121,7 +123,8 @@ wait $machine 2>/dev/null
 saved() { cat state/always.trigger-*.flt | sha256sum; }
 serve_end KILL
 before=$(saved)
-serve_start "after SIGKILL it starts again"
+# shellcheck disable=SC2086
+serve_start "after SIGKILL it starts again, with the unit's own options" $options
 check "what it had kept can be read" readable state/always.crashed-001.flt
 between "and has page faults" "$(awk -F, '$1 == "CPU page fault" { sum += $5 } END { print sum + 0 }' csv/counts.csv)" 1000 9999999
 equal "what the trigger saved is as it was" "$(saved)" "$before"

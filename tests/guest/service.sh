@@ -96,7 +96,8 @@ check_that "doctor says in there which capability would show more" grep -q 'CAP_
 	sed -i 's#^ExecStart=.*#ExecStart=/usr/bin/faultline doctor#' /etc/systemd/system/refused.service
 	systemctl daemon-reload
 	systemctl start refused
-	journalctl -q -o cat -u refused)
+	journalctl -q -o cat -u refused
+)
 
 # Its bound of the disk, with a smaller one.
 mkdir -p /etc/systemd/system/$unit.service.d

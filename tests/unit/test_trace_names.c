@@ -17,6 +17,7 @@
 #include "lib/base/fail.h"
 #include "lib/trace/pack.h"
 #include "lib/trace/store.h"
+#include "lib/base/clock.h"
 #include "lib/trace/trace.h"
 #include "tests/unit/child.h"
 #include "tests/unit/recording.h"
@@ -500,6 +501,7 @@ static void what_ended_is_set_aside_if_asked(void **state)
 	struct trace_writer *writer = open_ring();
 
 	push(writer, EVENTS);
+	assert_int_equal(trace_writer_stream(writer).ops->end(writer, NSEC_PER_SEC * 3600), 0);
 	assert_int_equal(trace_writer_close(writer), 0);
 	assert_int_equal(trace_writer_open(&writer, &config), -EEXIST);
 	assert_int_equal(events_of("a.flt"), EVENTS);

@@ -139,6 +139,25 @@ serve_end TERM
 equal "all is its own, and nobody else reads it" "$(stat -c '%u %a' state/* | sort -u)" "65534 600"
 equal "without --set-aside a start is refused" "$(with "$rights" "${line[@]//--set-aside/-q}" --duration 50ms 2>&1 | grep -c 'exists already')" 1
 
+# Every call that it makes is in the unit's filter, which nothing here enforces.
+with "$rights" strace -f -qq -o state/calls.trace "${line[@]/always/calls}" --duration 300ms -p $$ 2>/dev/null
+check "what it calls is let through by the unit's filter" python3 - "$unit" <<'PY'
+import re, subprocess, sys
+def members(word):
+    if not word.startswith("@"): return {word}
+    text = subprocess.run(["systemd-analyze", "syscall-filter", "--no-pager", word], capture_output=True, text=True, check=True).stdout
+    return {call for line in text.splitlines()[1:] if line.strip() and "#" not in line for call in members(line.strip())}
+allowed = members("@default")
+for line in re.findall(r"^SystemCallFilter=(.*)", open(sys.argv[1]).read(), re.M):
+    calls = {call for word in line.lstrip("~").split() for call in members(word)}
+    allowed = allowed - calls if line.startswith("~") else allowed | calls
+called = set(re.findall(r"^\d+ +(\w+)\(", open("state/calls.trace").read(), re.M))
+assert {"bpf", "memfd_create", "openat", "flock"} <= called, called
+# What may fail: a limit that is raised, who a user is.
+called -= {"prlimit64", "socket", "connect"}
+assert not called - allowed, called - allowed
+PY
+
 # What doctor says of these rights is so with those that it names.
 doctor() { # RIGHTS NAME
 	with "$1" "$FAULTLINE" doctor --emulator "$INJECT" --csv=- --table "$2"

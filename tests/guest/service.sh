@@ -21,7 +21,7 @@ start() { # and what it is started by: wait until it records
 	local before
 	before=$(said '^recording into')
 	"$@"
-	wait_for 400 recording_again "$before" && return
+	wait_for 100 recording_again "$before" && return
 	journalctl -q -o cat -u $unit | tail -n 15
 	return 1
 }
@@ -139,7 +139,7 @@ equal "it can be read" "$(readable $state/always.trigger-001.flt)" 1
 equal "and names the machine's device" "$(column devices device kind emulated | head -n 1)" vm/disk
 systemctl stop $unit
 equal "stopped, it has not failed" "$(shown Result) $(shown ActiveState)" "success inactive"
-equal "no program of it is left" "$(grep -hc prog_type /proc/[0-9]*/fdinfo/* 2>/dev/null | awk '{ s += $1 } END { print s + 0 }')" \
+equal "nothing of it is left" "$(grep -hc prog_type /proc/[0-9]*/fdinfo/* 2>/dev/null | awk '{ s += $1 } END { print s + 0 }')" \
 	"$(grep -hc prog_type /proc/1/fdinfo/* 2>/dev/null | awk '{ s += $1 } END { print s + 0 }')"
 journalctl -q -o cat -u $unit | grep '^faultline' | sort | uniq -c | sed 's/^/# /' | tail -n 12
 echo "guest: $passed passed, $failed failed"

@@ -17,6 +17,7 @@
 #include "lib/base/fail.h"
 #include "lib/trace/pack.h"
 #include "lib/trace/store.h"
+#include "lib/base/clock.h"
 #include "lib/trace/trace.h"
 #include "tests/unit/child.h"
 #include "tests/unit/recording.h"
@@ -493,6 +494,28 @@ static void a_new_folder_is_recorded_into(void **state)
 	assert_int_equal(events_of("folder/a.flt"), 997);
 }
 
+/* One that came to its end stays in the way, unless it was asked to be set aside, too; what is no ring never goes. */
+static void what_ended_is_set_aside_if_asked(void **state)
+{
+	struct trace_writer_config config = ring();
+	struct trace_writer *writer = open_ring();
+
+	push(writer, EVENTS);
+	assert_int_equal(trace_writer_stream(writer).ops->end(writer, NSEC_PER_SEC * 3600), 0);
+	assert_int_equal(trace_writer_close(writer), 0);
+	assert_int_equal(trace_writer_open(&writer, &config), -EEXIST);
+	assert_int_equal(events_of("a.flt"), EVENTS);
+	config.set_aside = true;
+	writer = recording_open(&config);
+	push(writer, 997);
+	assert_int_equal(trace_writer_close(writer), 0);
+	assert_int_equal(events_of("a.crashed-001.flt"), EVENTS);
+	assert_int_equal(events_of("a.flt"), 997);
+	config.path = in_scratch("b.flt");
+	assert_int_equal(close(open(config.path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), 0);
+	assert_int_equal(trace_writer_open(&writer, &config), -EEXIST);
+}
+
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, make_directory, scratch_remove)
@@ -508,6 +531,7 @@ int main(void)
 		TEST(what_a_file_system_says_is_waited_for),
 		TEST(a_folder_that_is_gone_is_waited_for),
 		TEST(a_new_folder_is_recorded_into),
+		TEST(what_ended_is_set_aside_if_asked),
 	};
 
 	return cmocka_run_group_tests_name("trace_names", tests, NULL, NULL);

@@ -152,42 +152,62 @@ void exposition_limit(struct exposition *out, struct sample_name name, __u64 val
 						    : append_number(to, value));
 }
 
-static const char *bound_label(unsigned int bound)
+static const char *bound_text(unsigned int bound)
 {
-	static char labels[BOUNDS + 1][32];
-	char *to = labels[bound];
+	static char texts[BOUNDS + 1][32];
+	char *to = texts[bound];
 
 	if (*to)
 		return to;
-	if (bound == BOUNDS)
-		return strcpy(to, "le=\"+Inf\"");
-	to = append_seconds(append_text(to, "le=\""), bounds_ns(bound));
-	*to++ = '"';
+	to = bound == BOUNDS ? append_text(to, "+Inf") : append_seconds(to, bounds_ns(bound));
 	*to = '\0';
-	return labels[bound];
+	return texts[bound];
 }
 
-static const char *with_bound(const char *more, unsigned int bound, char *text, size_t size)
+/* All that a bucket's sample has ahead of its bound; returns where it ends. */
+static char *bucket_begin(char *to, struct sample_name name)
 {
-	if (!has(more))
-		return bound_label(bound);
-	snprintf(text, size, "%s,%s", more, bound_label(bound));
-	return text;
+	to = append_text(append_text(append_text(to, PREFIX), name.family), "_bucket{");
+	if (has(name.labels)) {
+		to = append_text(to, name.labels);
+		*to++ = ',';
+	}
+	if (has(name.more)) {
+		to = append_text(to, name.more);
+		*to++ = ',';
+	}
+	return append_text(to, "le=\"");
+}
+
+/* Most of what is served are these: what they have in common is put together once. Returns their sum. */
+static __u64 put_buckets(struct exposition *out, struct sample_name name,
+			 const struct bounded *histogram)
+{
+	char begin[SAMPLE_MOST];
+	size_t length = (size_t)(bucket_begin(begin, name) - begin);
+	char *to = exposition_room(out, (BOUNDS + 1) * (length + 64));
+	__u64 below = 0;
+
+	for (unsigned int b = 0; b <= BOUNDS; b++) {
+		below += histogram->buckets[b];
+		if (!to)
+			continue;
+		memcpy(to, begin, length);
+		to = append_text(append_text(to + length, bound_text(b)), "\"} ");
+		to = append_number(to, below);
+		*to++ = '\n';
+	}
+	if (to)
+		out->length = (size_t)(to - out->text);
+	return below;
 }
 
 void exposition_histogram(struct exposition *out, struct sample_name name,
 			  const struct bounded *histogram)
 {
-	struct sample_name bucket = name, sum = name, count = name;
-	__u64 below = 0;
-	char text[128];
+	__u64 below = put_buckets(out, name, histogram);
+	struct sample_name sum = name, count = name;
 
-	bucket.suffix = "_bucket";
-	for (unsigned int b = 0; b <= BOUNDS; b++) {
-		below += histogram->buckets[b];
-		bucket.more = with_bound(name.more, b, text, sizeof(text));
-		exposition_count(out, bucket, below);
-	}
 	sum.suffix = "_sum";
 	exposition_seconds(out, sum, histogram->sum_ns);
 	count.suffix = "_count";

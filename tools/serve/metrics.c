@@ -43,10 +43,11 @@ static void put_seconds(const struct family *f, const char *labels, const char *
 static void put_each(const struct family *f, const struct ledger_row *row, const char *label,
 		     const char *const *names, const __u64 *values, size_t count)
 {
-	char text[64];
+	char text[64], *value = stpcpy(stpcpy(text, label), "=\"");
 
+	/* Words of ours, which need no quoting. */
 	for (size_t i = 0; i < count; i++) {
-		exposition_label(text, sizeof(text), 0, label, names[i]);
+		strcpy(stpcpy(value, names[i]), "\"");
 		put(f, row->labels, text, values[i]);
 	}
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "lib/base/signals.h"
 
 #define TEXTFILE_NAME	"faultline.prom"
+#define KEPT_MEMORY	(32 << 20)
 #define LAST_FAULTS	1u  /* nobody shows single ones */
 #define HISTORY_WINDOWS 16u /* likewise */
 
@@ -116,6 +118,9 @@ int server_open(struct server *server, struct serve_options *options)
 	publisher_init(&server->publisher);
 	ledger_init(&server->ledger, options->max_devices);
 	catch_end();
+	/* Megabytes that come and go every second are not given back to the kernel in between. */
+	mallopt(M_MMAP_THRESHOLD, KEPT_MEMORY);
+	mallopt(M_TRIM_THRESHOLD, 2 * KEPT_MEMORY);
 	if (options->listen.length && !options->no_page)
 		err = page_maker_create(&server->pages, options);
 	if (!err && options->listen.length)

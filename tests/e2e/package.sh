@@ -51,8 +51,9 @@ equal "a page of a verb that is gone is told" "$(cp -r "$root/docs/man" man && t
 mkdir empty
 make_quietly install DESTDIR="$PWD/empty" PREFIX=/opt/fl || not_ok "make install" "$(tail -n 3 make.out)"
 there=$PWD/empty/opt/fl
-equal "its list is what it has put there" "$(LC_ALL=C sort "$there/share/faultline/installed")" \
-	"$(cd empty && find . -mindepth 1 -printf '/%P\n' | LC_ALL=C sort)"
+LC_ALL=C sort "$there/share/faultline/installed" >listed
+find empty -mindepth 1 -printf '/%P\n' | LC_ALL=C sort >found
+check "its list is what it has put there" cmp listed found
 for program in "${programs[@]}"; do
 	equal "$program is there" "$("$there/bin/$program" --version)" "$program 0.1.0"
 done

@@ -109,6 +109,7 @@ archive_is_silent() { "$here/lab/kernels.sh" silent "$1" 2>&1; }
 
 # A request to the registry that npm is set to is not answered.
 registry_is_silent() { "$here/engines/fetch.sh" silent 2>&1; }
+uplot_cannot_be_had() { "$here/uplot/fetch.sh" silent 2>&1; }
 
 suite=$1 check=$2
 proof=$(awk -F ' [|] ' -v wanted="$suite: $check" '$1 == wanted { print $2 }' "$list")

@@ -5,7 +5,7 @@
 #
 #   FRESH_COMMANDS  what is made there, in this order ("demo check"); `shell` is a prompt
 #   FRESH_CACHE     `lab` (default): guest kernels, sources and packages that the lab has fetched are there,
-#                   nothing that was built from them, and engines from npm; `none`: they are fetched again, about 2 GB
+#                   nothing that was built from them, engines and uPlot from npm; `none`: they are fetched again, about 2 GB
 #   FRESH_RUN       what is run there instead of `make NAME`, below the clone
 #   FRESH_TAKE      a folder of this host that is copied to /root/taken there
 #   FRESH_BASE      archive of the base system (~/.cache/faultline/fresh/bookworm.tar); a week old it is made again
@@ -20,6 +20,7 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/faultline
 base=${FRESH_BASE:-$cache/fresh/bookworm.tar}
 lab=${FAULTLINE_LAB_CACHE:-$cache/lab}
 engines=${FAULTLINE_ENGINES_CACHE:-$cache/engines}
+uplot=${FAULTLINE_UPLOT_CACHE:-$cache/uplot}
 place=${TMPDIR:-/var/tmp}
 
 fail() {
@@ -96,6 +97,7 @@ take_lab_cache() {
 		mount -t overlay -o "lowerdir=$lab/$part,upperdir=$2/$part,workdir=$2/$part.work" none "$1$lab/$part" 2>/dev/null ||
 			cp -a --reflink=auto "$lab/$part" "$1$lab/" || return
 	done
+	[ ! -d "$uplot" ] || { mkdir -p "$1$uplot" && cp -a --reflink=auto "$uplot/." "$1$uplot/"; }
 	[ ! -d "$engines" ] || { mkdir -p "$1$engines" && cp -a --reflink=auto "$engines/." "$1$engines/"; }
 }
 
@@ -118,7 +120,7 @@ inside() {
 	for name in $commands; do
 		begin=$SECONDS
 		local run=(chroot "$system" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
-			TERM="${TERM:-dumb}" FAULTLINE_LAB_CACHE="$lab" FAULTLINE_ENGINES_CACHE="$engines" ${http_proxy:+http_proxy="$http_proxy"}
+			TERM="${TERM:-dumb}" FAULTLINE_LAB_CACHE="$lab" FAULTLINE_ENGINES_CACHE="$engines" FAULTLINE_UPLOT_CACHE="$uplot" ${http_proxy:+http_proxy="$http_proxy"}
 			${https_proxy:+https_proxy="$https_proxy"})
 		if [ "$name" = shell ]; then
 			"${run[@]}" bash

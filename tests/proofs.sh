@@ -109,6 +109,7 @@ archive_is_silent() { "$here/lab/kernels.sh" silent "$1" 2>&1; }
 
 # A request to the registry that npm is set to is not answered.
 registry_is_silent() { "$here/engines/fetch.sh" silent 2>&1; }
+uplot_cannot_be_had() { "$here/uplot/fetch.sh" silent 2>&1; }
 
 # The archive that apt is set to has no package with Perfetto's trace processor.
 no_trace_processor() { "$here/engines/trace_processor.sh" silent 2>&1; }

@@ -31,13 +31,20 @@ fresh) wanted=("${fresh[@]}") ;;
 esac
 [ -n "${list:-}" ] && printf '%s\n' "${wanted[@]}" && exit
 
+# uPlot, for the plots of pages: without npm or its registry the build goes on without them, and says so.
+fetch_uplot() {
+	case ${1:-build} in
+	build | demo | check | bench) "$(dirname "$0")/uplot/fetch.sh" path >/dev/null || true ;;
+	esac
+}
+
 # What is installed, and what that provides: some packages of nodejs have an npm of their own.
 installed=$(dpkg-query -W -f '${db:Status-Status} ${Package} ${Provides}\n' | sed -n 's/^installed //p' | tr -s ' ,' '\n')
 missing=()
 for package in "${wanted[@]}"; do
 	grep -qxF -- "$package" <<<"$installed" || missing+=("$package")
 done
-[ ${#missing[@]} -eq 0 ] && exit 0
+[ ${#missing[@]} -eq 0 ] && fetch_uplot "$@" && exit 0
 
 if [ "$(id -u)" -ne 0 ]; then
 	echo "faultline: run as root, or install: apt-get install ${missing[*]}" >&2
@@ -48,3 +55,4 @@ echo "installing: ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1
 apt-get update -qq
 apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fetch_uplot "$@"

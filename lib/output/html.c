@@ -170,7 +170,7 @@ static void put_real(const struct writer *writer, double real)
 	put_both(writer, writer_real(real, value), shown);
 }
 
-static void put_cell(const struct writer *writer, const struct column *column, union cell cell)
+static void html_cell(const struct writer *writer, const struct column *column, union cell cell)
 {
 	fputs("<td", writer->file);
 	put_class(writer, column);
@@ -198,7 +198,7 @@ static int html_row(struct writer *writer, const void *row)
 		return 0;
 	fputs("<tr>", writer->file);
 	for (size_t i = 0; i < table->column_count; i++)
-		put_cell(writer, &table->columns[i], writer_cell(writer, row, i, text));
+		html_cell(writer, &table->columns[i], writer_cell(writer, row, i, text));
 	fputs("</tr>\n", writer->file);
 	return 0;
 }

@@ -12,7 +12,7 @@ __u64 page_fault_ns(const struct fault *fault)
 }
 
 /* Equal ones in the order they ended. */
-static void keep_slowest(struct page *page, const struct fault *fault)
+static void keep_slowest(struct page_draft *page, const struct fault *fault)
 {
 	size_t at = page->slowest_count;
 
@@ -28,7 +28,7 @@ static void keep_slowest(struct page *page, const struct fault *fault)
 
 static void page_on_finished(void *self, const struct fault *fault)
 {
-	struct page *page = self;
+	struct page_draft *page = self;
 
 	page_series_add(&page->faults, fault_first_ns(fault), page_fault_ns(fault));
 	keep_slowest(page, fault);
@@ -36,7 +36,7 @@ static void page_on_finished(void *self, const struct fault *fault)
 
 static int page_on_events(void *self, const struct event *events, size_t count)
 {
-	struct page *page = self;
+	struct page_draft *page = self;
 
 	for (size_t i = 0; i < count; i++)
 		if (event_is_io(&events[i]))
@@ -52,7 +52,7 @@ static bool page_counts_io(const struct aggregate_row *row)
 
 static int page_on_aggregate(void *self, const struct aggregate_frame *frame)
 {
-	struct page *page = self;
+	struct page_draft *page = self;
 	__u64 time_ns = frame->window * AGGREGATE_WINDOW_NS;
 	struct aggregate_counts sum = {0};
 
@@ -74,7 +74,7 @@ static int page_on_aggregate(void *self, const struct aggregate_frame *frame)
 	return 0;
 }
 
-int page_collect(struct page *page)
+int page_collect(struct page_draft *page)
 {
 	const struct trace_summary *summary = page->part->summary;
 	__u64 first = page->part->host->start_ns, last = summary->last_ns;
@@ -90,7 +90,7 @@ int page_collect(struct page *page)
 				(struct fault_sink){NULL, page_on_finished, page});
 }
 
-struct stream page_stream(struct page *page)
+struct stream page_stream(struct page_draft *page)
 {
 	static const struct stream_ops ops = {.events = page_on_events,
 					      .aggregate = page_on_aggregate};

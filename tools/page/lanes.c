@@ -22,7 +22,7 @@ static bool in_lane(const struct slo_violation *a, const struct slo_violation *b
 	return a->objective == b->objective && a->metric == b->metric && a->device == b->device;
 }
 
-static void lanes_find(const struct page *page, struct lanes *lanes)
+static void lanes_find(const struct page_draft *page, struct lanes *lanes)
 {
 	const struct slo *slo = page->analysis->slo;
 	const struct slo_violation *v;
@@ -45,8 +45,8 @@ struct lane_span {
 };
 
 /* The next run of its violations from `*index` on; those closer to each other than a bin are one. */
-static bool lane_next(const struct page *page, const struct slo_violation *first, size_t *index,
-		      struct lane_span *span)
+static bool lane_next(const struct page_draft *page, const struct slo_violation *first,
+		      size_t *index, struct lane_span *span)
 {
 	const struct slo *slo = page->analysis->slo;
 	const struct slo_violation *v;
@@ -66,7 +66,7 @@ static bool lane_next(const struct page *page, const struct slo_violation *first
 	return any;
 }
 
-static const char *lane_name(const struct page *page, const struct slo_violation *v,
+static const char *lane_name(const struct page_draft *page, const struct slo_violation *v,
 			     char text[LANE_TEXT])
 {
 	char device[DEVICE_NAME_TEXT];
@@ -76,7 +76,7 @@ static const char *lane_name(const struct page *page, const struct slo_violation
 	return text;
 }
 
-static double lane_x(const struct page *page, __u64 time_ns)
+static double lane_x(const struct page_draft *page, __u64 time_ns)
 {
 	const struct page_series *s = &page->faults;
 	double length = (double)s->bin_ns * (double)s->count;
@@ -84,7 +84,7 @@ static double lane_x(const struct page *page, __u64 time_ns)
 	return time_ns > s->begin_ns ? LANE_WIDTH * ((double)(time_ns - s->begin_ns) / length) : 0;
 }
 
-static void put_lane(const struct page *page, const struct slo_violation *first, size_t lane)
+static void put_lane(const struct page_draft *page, const struct slo_violation *first, size_t lane)
 {
 	struct lane_span span;
 	size_t index = 0;
@@ -99,7 +99,7 @@ static void put_lane(const struct page *page, const struct slo_violation *first,
 	fputs("\"/>\n", page->out);
 }
 
-size_t page_lanes_svg(const struct page *page)
+size_t page_lanes_svg(const struct page_draft *page)
 {
 	char text[LANE_TEXT];
 	struct lanes lanes;
@@ -128,7 +128,7 @@ size_t page_lanes_svg(const struct page *page)
 	return lanes.count;
 }
 
-void page_lanes_json(const struct page *page)
+void page_lanes_json(const struct page_draft *page)
 {
 	char text[LANE_TEXT];
 	struct lanes lanes;

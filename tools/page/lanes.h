@@ -6,12 +6,12 @@
 #include <stddef.h>
 #include <stdio.h>
 
-struct page;
+struct page_draft;
 
 /* As SVG; how many lanes there are. */
-size_t page_lanes_svg(const struct page *page);
+size_t page_lanes_svg(const struct page_draft *page);
 /* Members of an array. */
-void page_lanes_json(const struct page *page);
+void page_lanes_json(const struct page_draft *page);
 /* A text as JSON within a script element. */
 void page_json_text(FILE *out, const char *text);
 

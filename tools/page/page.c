@@ -46,12 +46,12 @@ static void put_assets(FILE *out, bool style)
 	}
 }
 
-static void put_title(const struct page *page)
+static void put_title(const struct page_draft *page)
 {
 	html_text(page->out, page->part->name[0] ? page->part->name : "a host without a name");
 }
 
-static void page_begin(const struct page *page, const struct page_options *options)
+static void page_begin(const struct page_draft *page, const struct page_options *options)
 {
 	fputs("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n", page->out);
 	put_policy(page->out);
@@ -79,7 +79,7 @@ static void page_begin(const struct page *page, const struct page_options *optio
 	      page->out);
 }
 
-static void page_end(const struct page *page)
+static void page_end(const struct page_draft *page)
 {
 	fputs("</main>\n<footer><p>Written by Faultline " FAULTLINE_VERSION ". ", page->out);
 	fputs(page_has_plots()
@@ -93,8 +93,8 @@ static void page_end(const struct page *page)
 }
 
 /* With the first error; what it wrote then is no page. */
-static int put_section(const struct page *page, const char *id, const char *title,
-		       int (*write)(const struct page *page))
+static int put_section(const struct page_draft *page, const char *id, const char *title,
+		       int (*write)(const struct page_draft *page))
 {
 	int err;
 
@@ -104,13 +104,13 @@ static int put_section(const struct page *page, const char *id, const char *titl
 	return err;
 }
 
-static int write_time(const struct page *page)
+static int write_time(const struct page_draft *page)
 {
 	page_write_plots(page);
 	return 0;
 }
 
-static int write_slowest(const struct page *page)
+static int write_slowest(const struct page_draft *page)
 {
 	if (!page->slowest_count)
 		fputs("<p>No fault was recorded.</p>\n", page->out);
@@ -119,7 +119,7 @@ static int write_slowest(const struct page *page)
 	return page_write_faults(page);
 }
 
-static int page_put(const struct page *page, const struct page_options *options)
+static int page_put(const struct page_draft *page, const struct page_options *options)
 {
 	int err;
 
@@ -140,7 +140,7 @@ static int page_put(const struct page *page, const struct page_options *options)
 	return err;
 }
 
-static int page_read(struct page *page)
+static int page_read(struct page_draft *page)
 {
 	const struct trace_read_config reading = {.path = page->part->path,
 						  .host = page->part->number};
@@ -155,7 +155,7 @@ static int page_read(struct page *page)
 int page_write(const struct export_part *part, const struct page_options *options, FILE *out)
 {
 	const struct analysis_config config = {.without_footprint = true, .slos = options->slos};
-	struct page *page = calloc(1, sizeof(*page));
+	struct page_draft *page = calloc(1, sizeof(*page));
 	int err, damage = 0;
 
 	if (!page)

@@ -9,7 +9,7 @@
 
 #define PAGE_SLOWEST 30
 
-struct page {
+struct page_draft {
 	const struct export_part *part;
 	struct analysis *analysis;
 	FILE *out;
@@ -23,23 +23,23 @@ struct page {
 };
 
 /* Sized for the part; then fed by the sink that is added to its analysis, and by the stream. -ENOSPC. */
-int page_collect(struct page *page);
-struct stream page_stream(struct page *page);
+int page_collect(struct page_draft *page);
+struct stream page_stream(struct page_draft *page);
 /* From the first timestamp seen to the last. */
 __u64 page_fault_ns(const struct fault *fault);
 
 /* Plots as SVG, and what a script needs to draw them itself. */
-void page_write_plots(const struct page *page);
-void page_write_data(const struct page *page);
+void page_write_plots(const struct page_draft *page);
+void page_write_data(const struct page_draft *page);
 /* A bar of stages of each of the slowest. */
-void page_write_slowest(const struct page *page);
+void page_write_slowest(const struct page_draft *page);
 /* Tables and sentences, section by section. */
-int page_write_head(const struct page *page);
-int page_write_devices(const struct page *page);
-int page_write_stages(const struct page *page);
-int page_write_objectives(const struct page *page);
-int page_write_faults(const struct page *page);
-int page_write_rest(const struct page *page);
-int page_write_limits(const struct page *page);
+int page_write_head(const struct page_draft *page);
+int page_write_devices(const struct page_draft *page);
+int page_write_stages(const struct page_draft *page);
+int page_write_objectives(const struct page_draft *page);
+int page_write_faults(const struct page_draft *page);
+int page_write_rest(const struct page_draft *page);
+int page_write_limits(const struct page_draft *page);
 
 #endif

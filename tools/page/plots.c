@@ -20,7 +20,7 @@ enum curve_kind {
 	CURVE_RANGE, /* from the least to the greatest */
 };
 
-struct curve {
+struct plot_curve {
 	const char *label;
 	enum curve_kind kind;
 	const struct page_series *series;
@@ -29,12 +29,12 @@ struct curve {
 struct plot {
 	const char *id, *title;
 	bool time; /* values are ns, drawn on a logarithmic scale */
-	struct curve curves[SERIES_MAX];
+	struct plot_curve curves[SERIES_MAX];
 };
 
 #define PLOTS 4
 
-static void page_plots(const struct page *page, struct plot plots[PLOTS])
+static void page_plots(const struct page_draft *page, struct plot plots[PLOTS])
 {
 	const struct plot all[PLOTS] = {
 		{"plot-faults", "Faults", false, {{"faults", CURVE_COUNT, &page->faults}}},
@@ -63,7 +63,7 @@ static bool plot_any(const struct plot *plot)
 }
 
 /* From where to where a curve goes in these bins. */
-static bool curve_span(const struct curve *curve, const struct page_bin *bin, double *low,
+static bool curve_span(const struct plot_curve *curve, const struct page_bin *bin, double *low,
 		       double *high)
 {
 	*low = curve->kind == CURVE_RANGE ? (double)bin->least : 0;
@@ -106,7 +106,7 @@ static double plot_y(const struct plot_scale *scale, double value)
 	return (SVG_HEIGHT - 4) * (1 - share) + 2;
 }
 
-static void put_curve(FILE *out, const struct plot_scale *scale, const struct curve *curve,
+static void put_curve(FILE *out, const struct plot_scale *scale, const struct plot_curve *curve,
 		      size_t number)
 {
 	double low, high;
@@ -133,7 +133,7 @@ static void put_value(FILE *out, const struct plot *plot, double value)
 }
 
 /* What the plot says in words; for a count per bin, how long those are. */
-static void put_caption(const struct page *page, const struct plot *plot,
+static void put_caption(const struct page_draft *page, const struct plot *plot,
 			const struct plot_scale *scale)
 {
 	char text[UNITS_TEXT];
@@ -154,7 +154,7 @@ static void put_caption(const struct page *page, const struct plot *plot,
 	fputs("</b></figcaption>\n", page->out);
 }
 
-static void put_plot(const struct page *page, const struct plot *plot)
+static void put_plot(const struct page_draft *page, const struct plot *plot)
 {
 	struct plot_scale scale = plot_scale(plot);
 
@@ -179,7 +179,7 @@ static void put_plot(const struct page *page, const struct plot *plot)
 	fputs("</figure>\n", page->out);
 }
 
-void page_write_plots(const struct page *page)
+void page_write_plots(const struct page_draft *page)
 {
 	const struct session *session = page->analysis->session;
 	char from[SESSION_WHEN_TEXT], to[SESSION_WHEN_TEXT];
@@ -216,7 +216,7 @@ void page_json_text(FILE *out, const char *text)
 	putc('"', out);
 }
 
-static void put_bins(const struct page *page, const struct curve *curve)
+static void put_bins(const struct page_draft *page, const struct plot_curve *curve)
 {
 	const struct page_series *s = curve->series;
 	const char *next = "";
@@ -234,7 +234,7 @@ static void put_bins(const struct page *page, const struct curve *curve)
 	fputs("]}", page->out);
 }
 
-void page_write_data(const struct page *page)
+void page_write_data(const struct page_draft *page)
 {
 	__u64 wall = wall_clock_at(session_clock(page->analysis->session), page->faults.begin_ns);
 	struct plot plots[PLOTS];

@@ -23,7 +23,7 @@ static const char *const limit_tables[] = {"loss", "events", "probes", NULL};
 /* Of single faults the page has the slowest, of every second the plots. */
 static const char *const elsewhere_tables[] = {"faults", "rates", NULL};
 
-static bool is_one_of(const char *name, const char *const *names)
+static bool is_among_tables(const char *name, const char *const *names)
 {
 	while (*names && strcmp(*names, name) != 0)
 		names++;
@@ -39,13 +39,13 @@ static bool is_left_out(const struct analysis *a, const struct analyzer *analyze
 
 static bool is_of_a_section(const char *name)
 {
-	return is_one_of(name, device_tables) || is_one_of(name, stage_tables) ||
-	       is_one_of(name, objective_tables) || is_one_of(name, limit_tables) ||
-	       is_one_of(name, elsewhere_tables);
+	return is_among_tables(name, device_tables) || is_among_tables(name, stage_tables) ||
+	       is_among_tables(name, objective_tables) || is_among_tables(name, limit_tables) ||
+	       is_among_tables(name, elsewhere_tables);
 }
 
 /* A section's: what it writes goes into the page. */
-static int section_open(const struct page *page, size_t most_rows, bool wide,
+static int section_open(const struct page_draft *page, size_t most_rows, bool wide,
 			struct writer **writer)
 {
 	const struct writer_config config = {
@@ -59,7 +59,7 @@ static int section_open(const struct page *page, size_t most_rows, bool wide,
 }
 
 /* Those tables in that order; NULL: those of no section. */
-static void section_tables(const struct page *page, struct writer *writer, const char *name)
+static void section_tables(const struct page_draft *page, struct writer *writer, const char *name)
 {
 	static const struct table_wish everything;
 
@@ -77,7 +77,7 @@ static void section_tables(const struct page *page, struct writer *writer, const
 	}
 }
 
-static int write_section(const struct page *page, const char *const *names, size_t most_rows,
+static int write_section(const struct page_draft *page, const char *const *names, size_t most_rows,
 			 bool wide)
 {
 	struct writer *writer;
@@ -90,7 +90,7 @@ static int write_section(const struct page *page, const char *const *names, size
 	return writer_close(writer);
 }
 
-static struct offline page_offline(const struct page *page, struct writer *writer)
+static struct offline page_offline(const struct page_draft *page, struct writer *writer)
 {
 	return (struct offline){.output.to.format = OUTPUT_JSON,
 				.path = page->part->path,
@@ -100,7 +100,7 @@ static struct offline page_offline(const struct page *page, struct writer *write
 }
 
 /* The worst in a sentence, what the recording is, and everything that was found. */
-int page_write_head(const struct page *page)
+int page_write_head(const struct page_draft *page)
 {
 	struct writer *writer;
 	struct offline offline;
@@ -121,19 +121,19 @@ int page_write_head(const struct page *page)
 	return writer_close(writer);
 }
 
-int page_write_devices(const struct page *page)
+int page_write_devices(const struct page_draft *page)
 {
 	return write_section(page, device_tables, DEVICE_ROWS, false);
 }
 
-int page_write_stages(const struct page *page)
+int page_write_stages(const struct page_draft *page)
 {
 	/* Its rows differ in columns that text leaves out. */
 	return write_section(page, stage_tables, DEVICE_ROWS, true);
 }
 
 /* Every violation that has a row there has a sentence, too: why. */
-int page_write_objectives(const struct page *page)
+int page_write_objectives(const struct page_draft *page)
 {
 	const struct analysis *a = page->analysis;
 	char text[SLO_UNMEASURED_TEXT];
@@ -153,7 +153,7 @@ int page_write_objectives(const struct page *page)
 }
 
 /* The same faults as rows of the table `faults`. */
-int page_write_faults(const struct page *page)
+int page_write_faults(const struct page_draft *page)
 {
 	struct writer *writer;
 	int err = section_open(page, 0, false, &writer);
@@ -167,7 +167,7 @@ int page_write_faults(const struct page *page)
 	return writer_close(writer);
 }
 
-int page_write_rest(const struct page *page)
+int page_write_rest(const struct page_draft *page)
 {
 	struct writer *writer;
 	int err = section_open(page, OTHER_ROWS, false, &writer);
@@ -178,7 +178,7 @@ int page_write_rest(const struct page *page)
 	return writer_close(writer);
 }
 
-int page_write_limits(const struct page *page)
+int page_write_limits(const struct page_draft *page)
 {
 	const struct session *session = page->analysis->session;
 	struct offline offline;

@@ -20,7 +20,7 @@ static void put_known(FILE *out, const char *what, const char *value)
 	html_text(out, value);
 }
 
-static void put_fault_head(const struct page *page, const struct fault *fault)
+static void put_fault_head(const struct page_draft *page, const struct fault *fault)
 {
 	const struct session *session = page->analysis->session;
 	char name[DEVICE_NAME_TEXT], text[SESSION_WHEN_TEXT], time[UNITS_TEXT];
@@ -80,7 +80,7 @@ static void put_fault_stages(FILE *out, const struct stage_times *times)
 	fputs("</p>\n", out);
 }
 
-void page_write_slowest(const struct page *page)
+void page_write_slowest(const struct page_draft *page)
 {
 	__u8 merged = 0;
 

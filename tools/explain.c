@@ -99,6 +99,8 @@ static void explain_put(struct explain_verb *verb, const struct explanation *exp
 	}
 	if (verb->told++)
 		writer_note(o->writer, "%s", "");
+	if (offline_has_hosts(o))
+		writer_note(o->writer, "%s:", o->hosts[o->host].name);
 	explanation_write_text(explanation, o->writer);
 }
 

@@ -57,13 +57,10 @@ static void explain_settled(struct explain *e, bool all)
 static void explain_on_over(void *self, const struct fault *fault)
 {
 	struct explain *e = self;
-	struct explain_fault *kept;
 
 	if (e->faults.tail - e->faults.head == SLO_MEMORY_MAX && e->next == e->faults.head)
 		explain_next(e);
-	kept = memory_push(&e->faults);
-	if (kept)
-		*kept = (struct explain_fault){.fault = *fault};
+	explain_remember_fault(e, fault);
 	if (e->next < e->faults.head)
 		e->next = e->faults.head;
 }

@@ -352,18 +352,47 @@ static void visit_if_near(void *argument, const struct fault *fault)
 		near->visit(near->argument, fault);
 }
 
-/* They are handed over about as they end: one that was up to a second late is met. */
+static size_t block_of(__u64 index)
+{
+	return index / EXPLAIN_BLOCK % EXPLAIN_BLOCKS;
+}
+
+void explain_remember_fault(struct explain *e, const struct fault *fault)
+{
+	__u64 index = e->faults.tail, begin = fault_known_ns(fault);
+	__u64 end = fault_over(fault) ? last_of(fault) : UINT64_MAX;
+	struct explain_fault *kept = memory_push(&e->faults);
+	struct explain_block *block = &e->blocks[block_of(index)];
+
+	if (!kept)
+		return;
+	*kept = (struct explain_fault){.fault = *fault};
+	if (index % EXPLAIN_BLOCK == 0)
+		*block = (struct explain_block){begin, end};
+	if (begin < block->least_begin_ns)
+		block->least_begin_ns = begin;
+	if (end > block->most_end_ns)
+		block->most_end_ns = end;
+}
+
 void explain_each_near(const struct explain *e, const struct fault *of, __u64 from_ns, __u64 to_ns,
 		       explain_visit *visit, void *argument)
 {
 	struct near near = {of, from_ns, to_ns, visit, argument};
+	__u64 i = e->faults.tail;
 
-	for (__u64 i = e->faults.tail; i-- > e->faults.head;) {
-		const struct explain_fault *kept = memory_at(&e->faults, i);
+	while (i > e->faults.head) {
+		const struct explain_block *block = &e->blocks[block_of(i - 1)];
+		__u64 first = (i - 1) / EXPLAIN_BLOCK * EXPLAIN_BLOCK;
 
-		if (last_of(&kept->fault) + EXPLAIN_SETTLE_NS < from_ns)
-			break;
-		visit_if_near(&near, &kept->fault);
+		first = first > e->faults.head ? first : e->faults.head;
+		for (; block->least_begin_ns <= to_ns && block->most_end_ns >= from_ns && i > first;
+		     i--) {
+			const struct explain_fault *kept = memory_at(&e->faults, i - 1);
+
+			visit_if_near(&near, &kept->fault);
+		}
+		i = first;
 	}
 	faults_each_open(e->analysis->faults, visit_if_near, &near);
 }

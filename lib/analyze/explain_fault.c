@@ -160,7 +160,8 @@ static const struct event *overflow_of(const struct explain *e, const struct fau
 	for (__u64 i = e->overflows.tail; i-- > e->overflows.head;) {
 		const struct event *overflow = memory_at(&e->overflows, i);
 
-		if (overflow->time_ns + EXPLAIN_SETTLE_NS < fault_known_ns(fault))
+		if (overflow->time_ns + EXPLAIN_SETTLE_NS < fault_known_ns(fault) ||
+		    (near && overflow->time_ns < fault_known_ns(fault)))
 			break;
 		if (overflow_is_of(overflow, fault) && overflow->address == fault->address)
 			return overflow;

@@ -43,6 +43,13 @@ struct explain_fault {
 	__u64 row;
 };
 
+/* What a run of EXPLAIN_BLOCK faults spans, so that it need not be looked through. */
+#define EXPLAIN_BLOCK  64
+#define EXPLAIN_BLOCKS (2 * SLO_MEMORY_MAX / EXPLAIN_BLOCK)
+struct explain_block {
+	__u64 least_begin_ns, most_end_ns;
+};
+
 struct explain_io {
 	__u64 from_ns, to_ns, address, length;
 	__u32 device;
@@ -110,8 +117,9 @@ struct explain_blamed; /* explain_later.c */
 struct explain {
 	const struct analysis *analysis;
 	const struct explain_wish *wish;
-	struct memory faults;	 /* struct explain_fault, those that are over */
-	__u64 next;		 /* of them the first that is not explained */
+	struct memory faults; /* struct explain_fault, those that are over */
+	__u64 next;	      /* of them the first that is not explained */
+	struct explain_block blocks[EXPLAIN_BLOCKS];
 	struct memory ios;	 /* struct explain_io that met a fault */
 	struct memory overflows; /* struct event */
 	struct explain_thread *threads;
@@ -129,6 +137,7 @@ struct explain {
 };
 
 /* explain_context.c */
+void explain_remember_fault(struct explain *e, const struct fault *fault);
 void explain_remember(struct explain *e, const struct event *event);
 void explain_context_init(struct explain *e);
 void explain_context_free(struct explain *e);

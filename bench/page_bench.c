@@ -20,7 +20,7 @@
 #define GAP_NS	 100000
 #define DEVICES	 7
 
-static void tell_devices(struct stream out)
+static void tell_bench_devices(struct stream out)
 {
 	for (__u32 i = 1; i <= DEVICES; i++) {
 		struct device_info device = {.handle = i, .kind = DEVICE_EMULATED, .queues = 2};
@@ -77,7 +77,7 @@ int main(int argc, char **argv)
 	out = trace_writer_stream(writer);
 	out.ops->host(out.self, &host);
 	out.ops->clock(out.self, &clock);
-	tell_devices(out);
+	tell_bench_devices(out);
 	for (__u32 i = 0; i < faults; i++)
 		now = tell_fault(out, &random, i, now + GAP_NS,
 				 i == faults / 2 ? SPIKE_NS : 2000 + random_below(&random, 50000));

@@ -31,7 +31,7 @@ static bool is_among_tables(const char *name, const char *const *names)
 }
 
 /* There is nobody to ask: what an analysis leaves out has no instance. */
-static bool is_left_out(const struct analysis *a, const struct analyzer *analyzer)
+static bool has_no_instance(const struct analysis *a, const struct analyzer *analyzer)
 {
 	return (analyzer == &slo_analyzer && !a->slo) ||
 	       (analyzer == &footprint_analyzer && !a->footprint);
@@ -66,7 +66,7 @@ static void section_tables(const struct page_draft *page, struct writer *writer,
 	for (size_t i = 0; analyzers[i]; i++) {
 		const struct analyzer_table *t = analyzers[i]->tables;
 
-		if (is_left_out(page->analysis, analyzers[i]))
+		if (has_no_instance(page->analysis, analyzers[i]))
 			continue;
 		for (; t && t->write; t++) {
 			if (!t->table)

@@ -35,7 +35,7 @@ struct offline {
 	struct analysis **all;	   /* of each */
 	struct turn *turns;	   /* of each, while it is read */
 	bool tells_hosts;	   /* there is a table of them */
-	const char *called;	   /* what its sentences on stderr begin with; NULL: it is the only one */
+	const char *called; /* what its sentences on stderr begin with; NULL: it is the only one */
 	struct writer *writer;
 	int damage;	     /* -EBADMSG: parts were unreadable; the rest was analyzed */
 	char sentence[1024]; /* of the damage */

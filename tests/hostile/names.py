@@ -30,7 +30,7 @@ SLO = "[slo \x1b[2J\x07\u202e]\nlatency_target = 1us\nfault_rate = 0\n[slo rest]
 # A verb, its arguments, whether it has JSON and tables in a folder.
 VERBS = [
     ("report", [], True), ("report", ["--wide"], False), ("timeline", [], False), ("timeline", ["--all"], True), ("explain", ["--all"], True),
-    ("footprint", [], True), ("slo", ["-c", "names.slo"], True), ("top", ["-b", "-i"], True),
+    ("footprint", [], True), ("diff", ["names.flt"], True), ("slo", ["-c", "names.slo"], True), ("top", ["-b", "-i"], True),
     ("accesses", ["--trace"], True), ("sim", ["--trace"], True), ("doctor", [], True),
 ]
 # Views of `top`, of which each is a verb of its own here.

@@ -154,6 +154,11 @@ static void what_was_changed_is_found(void **state)
 	b.slower[STAGE_REQUEST] = 2;
 	assert_string_equal(told(&a, &b, ""), "");
 	assert_string_equal(told(&a, &b, " --least-time 0"), "");
+	/* Twice and a half of thirty are what a host makes; who knows his to be quiet is told. */
+	b.slower[STAGE_REQUEST] = 0;
+	b.slower[STAGE_DELIVERY] = 2.5;
+	assert_string_equal(told(&a, &b, ""), "");
+	assert_string_equal(told(&a, &b, " --least-time 0"), "delivery slower");
 }
 
 static void more_faults_and_lost_ones_are_found(void **state)

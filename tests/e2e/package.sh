@@ -120,14 +120,15 @@ TERM=xterm script -qec "chroot alone /faultline top -i /tmp/run.flt 1s 1" /dev/n
 check "top draws without a file that describes the terminal" grep -q 'faultline top' screen
 TERM=odd script -qec "chroot alone /faultline top -i /tmp/run.flt" /dev/null </dev/null >screen 2>&1
 check "one that nobody knows is a sentence" grep -q 'TERM=odd: ncurses does not know this terminal' screen
-alone serve --listen 127.0.0.1:0 --no-state >serve.out 2>&1 &
+TMPDIR=/tmp chroot alone /faultline serve --listen 127.0.0.1:0 --no-state >serve.out 2>&1 &
 server=$!
+trap 'kill -KILL $server 2>/dev/null; rm -rf "$scratch"' EXIT
 address() { grep -oE '127\.0\.0\.1:[1-9][0-9]*' serve.out | head -n 1; }
 served() { [ -n "$(address)" ] && python3 -c 'import sys, urllib.request as r; print(r.urlopen(sys.argv[1]).read().decode())' \
 	"http://$(address)/metrics" >metrics 2>metrics.err; }
 wait_for 20 served
 check "it serves metrics, without a line of TLS" grep -q '^# HELP faultline_' metrics
-kill -INT $server
+kill -TERM $server
 wait $server
 umount -R alone/proc alone/sys alone/dev
 

@@ -34,11 +34,11 @@ guest() {
 	TERM=xterm script -qec "timeout 20 chroot /alone /faultline top 1s 2" /dev/null </dev/null >/tmp/screen 2>&1
 	check_that "top draws without files that describe terminals" grep -q 'faultline top' /tmp/screen
 	if alone --help-table | grep -q '^serve'; then
-		alone serve --listen 127.0.0.1:9777 --no-state >/tmp/serve.out 2>&1 &
+		TMPDIR=/tmp chroot /alone /faultline serve --listen 127.0.0.1:9777 --no-state >/tmp/serve.out 2>&1 &
 		server=$!
 		wait_for 60 wget -q -O /tmp/metrics http://127.0.0.1:9777/metrics
 		check_that "it serves metrics" grep -q '^# HELP faultline_' /tmp/metrics
-		kill -INT $server
+		kill -TERM $server
 		wait $server
 	fi
 	umount -l /alone/proc /alone/sys /alone/dev

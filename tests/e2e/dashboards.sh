@@ -11,7 +11,7 @@ drive() {
 	wait $driver
 	adopt "$1"
 }
-trap 'kill $driver 2>/dev/null; rm -rf "$scratch"' EXIT
+trap 'kill $driver 2>/dev/null; rm -rf --one-file-system "$scratch"' EXIT
 trap 'exit 143' TERM INT
 
 drive made

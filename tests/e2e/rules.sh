@@ -7,7 +7,7 @@
 # What it starts dies with it, however it ends.
 /usr/bin/python3 "$root/tests/prometheus/rules.py" "$FAULTLINE" "$INJECT" ${FACE:+"$FACE"} >verdict 2>run.err &
 driver=$!
-trap 'kill $driver 2>/dev/null; rm -rf "$scratch"' EXIT
+trap 'kill $driver 2>/dev/null; rm -rf --one-file-system "$scratch"' EXIT
 trap 'exit 143' TERM INT
 wait $driver
 adopt rules

@@ -19,7 +19,7 @@ cleanup() {
 	touch "$scratch/enough" 2>/dev/null
 	kill "${pids[@]}" 2>/dev/null
 	wait
-	rm -rf "$scratch" "${FAULTLINE_RUN_DIR:?}"
+	rm -rf --one-file-system "$scratch" "${FAULTLINE_RUN_DIR:?}"
 }
 trap cleanup EXIT
 trap 'exit 1' INT TERM HUP

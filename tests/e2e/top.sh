@@ -15,7 +15,7 @@ tmux() { command tmux -L "$server" -f /dev/null "$@"; }
 cleanup() {
 	tmux kill-server 2>/dev/null
 	[ -n "${machine-}" ] && kill "$machine" 2>/dev/null
-	rm -rf "$scratch"
+	rm -rf --one-file-system "$scratch"
 }
 trap cleanup EXIT
 

@@ -96,7 +96,7 @@ if loop=$(losetup --find --show disk.img 2>&1); then
 		[ -z "$second" ] || losetup -d "$second" 2>/dev/null
 		losetup -d "$loop"
 	}
-	trap 'on_exit; rm -rf "$scratch"' EXIT
+	trap 'on_exit; rm -rf --one-file-system "$scratch"' EXIT
 	written=(--set disk.writable=yes --set "disk.file=$loop")
 	"$INJECT" run job.ini --dry-run "${written[@]}" >out
 	check "a dry run names the consent that a block device needs" \

@@ -111,7 +111,7 @@ equal "a disk of which nobody knows whether it is in use: refused" \
 	"$? $(grep -c '/dev/nvme93n1 is in use cannot be told' err) $(cat /sys/bus/pci/drivers_probe)" "1 1 "
 truncate -s 1M multipath.img
 if loop=$(losetup --find --show multipath.img 2>&1); then
-	trap 'umount mounted 2>/dev/null; losetup -d "$loop"; rm -rf "$scratch"' EXIT
+	trap 'umount mounted 2>/dev/null; losetup -d "$loop"; rm -rf --one-file-system "$scratch"' EXIT
 	mkdir dev mounted
 	mount -t tmpfs dev dev
 	cp -a /dev/{null,zero,full,kmsg,urandom} "$loop" dev/
@@ -128,7 +128,7 @@ if loop=$(losetup --find --show multipath.img 2>&1); then
 		"$? $(grep -c 'vfio-pci did not take it' err) $(cat /sys/bus/pci/drivers_probe) $(given_back && journals)" "1 1 $address 0"
 	umount /dev dev
 	losetup -d "$loop"
-	trap 'rm -rf "$scratch"' EXIT
+	trap 'rm -rf --one-file-system "$scratch"' EXIT
 else
 	skip "no loop device can be made" "$loop"
 fi

@@ -11,7 +11,7 @@ recorders=6 recoveries=12
 [ "${HOSTILE:-}" != long ] || recorders=250 recoveries=250
 
 mkdir disk small run attributes full
-trap 'umount -l small full 2>/dev/null; rm -rf "$scratch"' EXIT
+trap 'umount -l small full 2>/dev/null; rm -rf --one-file-system "$scratch"' EXIT
 mount -t tmpfs -o size=300K none small
 mount -t tmpfs -o size=64K none full
 chmod 700 run full

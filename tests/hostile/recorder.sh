@@ -6,7 +6,7 @@ own_mounts=yes
 . "$(dirname "$0")/../e2e/lib.sh"
 
 mkdir disk
-trap 'umount -l disk 2>/dev/null; rm -rf "$scratch"' EXIT
+trap 'umount -l disk 2>/dev/null; rm -rf --one-file-system "$scratch"' EXIT
 # disk SIZE: an empty disk of that size in place of the one before.
 disk() {
 	umount -l disk 2>/dev/null

@@ -19,7 +19,7 @@ int scratch_remove(void **state)
 {
 	char command[64];
 
-	snprintf(command, sizeof(command), "rm -rf %s", scratch);
+	snprintf(command, sizeof(command), "rm -rf --one-file-system %s", scratch);
 	return system(command);
 }
 

@@ -136,12 +136,12 @@ perf_start() {
 }
 
 finish() {
-	rm -rf "$scratch"
+	rm -rf --one-file-system "$scratch"
 	[ $((passed + failed + skipped)) -gt 0 ] || not_ok "something is checked"
 	rmdir "$FAULTLINE_RUN_DIR" 2>/dev/null
 	echo "$suite: $passed passed, $failed failed, $skipped skipped, $retries retried"
 	[ "$failed" -eq 0 ]
 	exit
 }
-trap 'rm -rf "$scratch"' EXIT
+trap 'rm -rf --one-file-system "$scratch"' EXIT # what a suite has mounted there may be the host's
 cd "$scratch" || exit 1

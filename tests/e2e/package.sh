@@ -103,9 +103,13 @@ equal "one version" "$(sed -n '1s/.*(\(.*\)).*/\1/p' "$root/debian/changelog")" 
 # The static program where nothing else is.
 static=$root/build/static/faultline
 check "it asks for no interpreter" bash -c "! readelf -l '$static' | grep -q INTERP"
+# File systems of its own, never those of the host by --bind: whatever ends this suite, removing its folder must not
+# reach them.
 mkdir -p alone/proc alone/sys alone/dev alone/tmp alone/run
 cp "$static" alone/faultline
-mount -t proc proc alone/proc && mount --rbind /sys alone/sys && mount --rbind /dev alone/dev
+mount -t proc proc alone/proc && mount -t sysfs -o ro sysfs alone/sys && mount -t tracefs -o ro tracefs alone/sys/kernel/tracing &&
+	mount -t tmpfs -o mode=755 tmpfs alone/dev && mknod -m 666 alone/dev/null c 1 3 && mknod -m 666 alone/dev/tty c 5 0 &&
+	mknod -m 666 alone/dev/urandom c 1 9 || not_ok "a root of its own is made"
 alone() { env -i PATH="$PATH" TMPDIR=/tmp TERM="${TERM:-dumb}" chroot alone /faultline "$@"; }
 equal "in a root of its own it says its version" "$(alone --version 2>&1)" "faultline 0.1.0"
 alone doctor --csv=/tmp/doctor >doctor.out 2>&1
@@ -122,7 +126,7 @@ TERM=odd script -qec "chroot alone /faultline top -i /tmp/run.flt" /dev/null </d
 check "one that nobody knows is a sentence" grep -q 'TERM=odd: ncurses does not know this terminal' screen
 TMPDIR=/tmp chroot alone /faultline serve --listen 127.0.0.1:0 --no-state >serve.out 2>&1 &
 server=$!
-trap 'kill -KILL $server 2>/dev/null; rm -rf "$scratch"' EXIT
+trap 'kill -KILL $server 2>/dev/null; rm -rf --one-file-system "$scratch"' EXIT
 address() { grep -oE '127\.0\.0\.1:[1-9][0-9]*' serve.out | head -n 1; }
 served() { [ -n "$(address)" ] && python3 -c 'import sys, urllib.request as r; print(r.urlopen(sys.argv[1]).read().decode())' \
 	"http://$(address)/metrics" >metrics 2>metrics.err; }

@@ -15,7 +15,7 @@ check=("${lab[@]}" gnuplot-nox libcmocka-dev linux-perf python3 python3-clang py
        clang-tidy libclang-rt-14-dev shfmt util-linux mount procps man-db e2fsprogs zstd jq
        iperf3 libmemcached-tools memcached sockperf nodejs npm
        prometheus prometheus-alertmanager victoria-metrics chromium chromium-driver python3-selenium
-       protobuf-compiler debhelper dpkg-dev lintian fakeroot zsh mandoc debootstrap systemd)
+       curl protobuf-compiler debhelper dpkg-dev lintian fakeroot zsh mandoc debootstrap systemd)
 bench=("${check[@]}" fio bpftrace valgrind iperf3 prometheus-node-exporter)
 fresh=(debootstrap debian-archive-keyring git ca-certificates util-linux)
 

@@ -103,11 +103,13 @@ equal "one version" "$(sed -n '1s/.*(\(.*\)).*/\1/p' "$root/debian/changelog")" 
 # The static program where nothing else is.
 static=$root/build/static/faultline
 check "it asks for no interpreter" bash -c "! readelf -l '$static' | grep -q INTERP"
+# File systems of its own, never those of the host by --bind: whatever ends this suite, removing its folder must not
+# reach them.
 mkdir -p alone/proc alone/sys alone/dev alone/tmp alone/run
 cp "$static" alone/faultline
-# Nodes of its own: whatever removes this folder must not find the host's.
-mount -t proc proc alone/proc && mount --rbind /sys alone/sys && mount -t tmpfs -o mode=755 none alone/dev
-mknod -m 666 alone/dev/null c 1 3 && mknod -m 666 alone/dev/tty c 5 0 && mknod -m 666 alone/dev/urandom c 1 9
+mount -t proc proc alone/proc && mount -t sysfs -o ro sysfs alone/sys && mount -t tracefs -o ro tracefs alone/sys/kernel/tracing &&
+	mount -t tmpfs -o mode=755 tmpfs alone/dev && mknod -m 666 alone/dev/null c 1 3 && mknod -m 666 alone/dev/tty c 5 0 &&
+	mknod -m 666 alone/dev/urandom c 1 9 || not_ok "a root of its own is made"
 alone() { env -i PATH="$PATH" TMPDIR=/tmp TERM="${TERM:-dumb}" chroot alone /faultline "$@"; }
 equal "in a root of its own it says its version" "$(alone --version 2>&1)" "faultline 0.1.0"
 alone doctor --csv=/tmp/doctor >doctor.out 2>&1
@@ -132,7 +134,7 @@ wait_for 20 served
 check "it serves metrics, without a line of TLS" grep -q '^# HELP faultline_' metrics
 kill -TERM $server
 wait $server
-umount -R alone/sys && umount alone/proc alone/dev
+umount -R alone/proc alone/sys alone/dev
 
 [ "${FACE:-}" != full ] || . "$root/tests/package/full.sh"
 finish

@@ -36,7 +36,7 @@ guest() {
 	if alone --help-table | grep -q '^serve'; then
 		TMPDIR=/tmp chroot /alone /faultline serve --listen 127.0.0.1:9777 --no-state >/tmp/serve.out 2>&1 &
 		server=$!
-		wait_for 60 wget -q -O /tmp/metrics http://127.0.0.1:9777/metrics
+		wait_for 60 busybox wget -q -O /tmp/metrics http://127.0.0.1:9777/metrics
 		check_that "it serves metrics" grep -q '^# HELP faultline_' /tmp/metrics
 		kill -TERM $server
 		wait $server

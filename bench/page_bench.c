@@ -31,8 +31,8 @@ static void tell_bench_devices(struct stream out)
 }
 
 /* One after the other; returns when it is over. */
-static __u64 tell_fault(struct stream out, struct random *random, __u32 number, __u64 at_ns,
-			__u64 resolve_ns)
+static __u64 tell_made_fault(struct stream out, struct random *random, __u32 number, __u64 at_ns,
+			     __u64 resolve_ns)
 {
 	struct event events[FAULT_STAGES];
 
@@ -79,8 +79,9 @@ int main(int argc, char **argv)
 	out.ops->clock(out.self, &clock);
 	tell_bench_devices(out);
 	for (__u32 i = 0; i < faults; i++)
-		now = tell_fault(out, &random, i, now + GAP_NS,
-				 i == faults / 2 ? SPIKE_NS : 2000 + random_below(&random, 50000));
+		now = tell_made_fault(out, &random, i, now + GAP_NS,
+				      i == faults / 2 ? SPIKE_NS
+						      : 2000 + random_below(&random, 50000));
 	out.ops->end(out.self, now);
 	return trace_writer_close(writer) ? failure_report(-EIO) : EXIT_OK;
 }

@@ -92,7 +92,7 @@ static const struct cli diff_cli = {
 		"condition of --fail holds, or nothing was there to judge it by.\v"
 		"EXAMPLES:\n"
 		"  faultline diff before.flt after.flt\n"
-		"  faultline diff before.flt after.flt --fail 'p99 > 1.2x' --fail 'count > +50%'\n"
+		"  faultline diff before.flt after.flt --fail 'p99 > 1.2x'\n"
 		"  faultline diff before.flt after.flt --since +10s --device 'vm0/*'\n"
 		"  faultline diff before.flt after.flt --json\n\n"
 		"Devices are matched by name, in merged recordings by host and name. How it is judged: docs/diff.md.",

@@ -33,7 +33,9 @@ static int serve_recording(struct server *server, char *damage, size_t size)
 	__u64 last;
 	int err = hosts_choose_one(&server->options->hosts, reading.path, &reading.host);
 
-	err = err ?: trace_read(&reading, server_stream(server));
+	if (err)
+		return err;
+	err = trace_read(&reading, server_stream(server));
 	if (err == -EBADMSG) {
 		snprintf(damage, size, "%s", failure_text());
 		err = 0;

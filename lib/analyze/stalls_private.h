@@ -43,7 +43,7 @@ struct stalls {
 	struct pool pool;	  /* struct stall */
 	struct blame blame;
 	struct slots devices; /* struct stall_device_totals */
-	struct stall **kept; /* a heap, the shortest on top */
+	struct stall **kept;  /* a heap, the shortest on top */
 	size_t kept_count, kept_room;
 	__u64 count, serial, dropped;
 	struct stall_sink sinks[STALL_SINKS];

@@ -79,7 +79,7 @@ ZERO = {
     ("odp", "late"): "at once", ("odp", "hold"): "no wait", ("iopf", "hold"): "nobody holds", ("iopf", "delay"): "at once",
     ("iopf", "pause"): "no pause", ("iopf", "device"): "the first", ("iopf", "seed"): "a seed", ("pageout", "seed"): "a seed",
     ("run", "seed"): "a seed", ("check", "seed"): "a seed", ("slow", "priority"): "of swap, 0 to 32767",
-    ("vfio", "interval"): "no pause, its default",
+    ("vfio", "interval"): "no pause, its default", ("diff", "least-time"): "any change is told",
 }
 QUANTITY = re.compile(r"^\[?=(n|time|duration|size|bytes|pages|pages/s|sizes|x)\]?$")
 

@@ -84,7 +84,7 @@ static void what_is_beyond_the_limit_is_other(void **state)
 	ledger_init(&ledger, 3);
 	ledger_begin(&ledger);
 	for (int i = 0; i < 101; i++) {
-		char name[16];
+		char name[32];
 
 		snprintf(name, sizeof(name), "vm%d/disk", i);
 		count(&ledger, name, 1);

@@ -11,7 +11,7 @@
 #define LANE_TEXT   (2 * NAME_TEXT + DEVICE_NAME_TEXT)
 
 /* The first violation of each stands for all of its lane. */
-struct lanes {
+struct page_lanes {
 	const struct slo_violation *first[LANES_MAX];
 	size_t count;
 	size_t left_out; /* of those that have no lane */
@@ -22,12 +22,12 @@ static bool in_lane(const struct slo_violation *a, const struct slo_violation *b
 	return a->objective == b->objective && a->metric == b->metric && a->device == b->device;
 }
 
-static void lanes_find(const struct page_draft *page, struct lanes *lanes)
+static void lanes_find(const struct page_draft *page, struct page_lanes *lanes)
 {
 	const struct slo *slo = page->analysis->slo;
 	const struct slo_violation *v;
 
-	*lanes = (struct lanes){0};
+	*lanes = (struct page_lanes){0};
 	for (size_t i = 0; slo && (v = slo_violation(slo, i)); i++) {
 		size_t lane = 0;
 
@@ -102,7 +102,7 @@ static void put_lane(const struct page_draft *page, const struct slo_violation *
 size_t page_lanes_svg(const struct page_draft *page)
 {
 	char text[LANE_TEXT];
-	struct lanes lanes;
+	struct page_lanes lanes;
 
 	lanes_find(page, &lanes);
 	if (!lanes.count)
@@ -131,7 +131,7 @@ size_t page_lanes_svg(const struct page_draft *page)
 void page_lanes_json(const struct page_draft *page)
 {
 	char text[LANE_TEXT];
-	struct lanes lanes;
+	struct page_lanes lanes;
 
 	lanes_find(page, &lanes);
 	for (size_t i = 0; i < lanes.count; i++) {

@@ -9,7 +9,7 @@
 
 #define INJECTIONS_OPEN_MAX 4096
 
-static void put_injection(struct perfetto *p, const struct event *start, __u64 to_ns)
+static void put_injection_slice(struct perfetto *p, const struct event *start, __u64 to_ns)
 {
 	const struct session *session = p->analysis->session;
 	struct packet_arguments arguments = {0};
@@ -33,7 +33,7 @@ static void put_injection(struct perfetto *p, const struct event *start, __u64 t
 static void injection_ends(struct perfetto *p, struct open_injection *open, __u64 time_ns)
 {
 	HASH_DEL(p->open_injections, open);
-	put_injection(p, &open->start, time_ns);
+	put_injection_slice(p, &open->start, time_ns);
 	memory_free(open);
 }
 
@@ -47,7 +47,7 @@ void perfetto_injection(struct perfetto *p, const struct event *e)
 		injection_ends(p, open, e->time_ns);
 	/* One that had begun before: since when is not known. */
 	else if (e->kind == EVENT_INJECT_STOP)
-		put_injection(p, e, e->time_ns);
+		put_injection_slice(p, e, e->time_ns);
 	if (e->kind == EVENT_INJECT_STOP)
 		return;
 	open = HASH_COUNT(p->open_injections) < INJECTIONS_OPEN_MAX

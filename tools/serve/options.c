@@ -169,7 +169,7 @@ static const struct cli serve_cli = {
 		"EXAMPLES:\n"
 		"  sudo faultline serve\n"
 		"  sudo faultline serve -l 0.0.0.0:9753 -c slo.ini\n"
-		"  sudo faultline serve --listen none --textfile /var/lib/prometheus/node-exporter\n"
+		"  sudo faultline serve --listen none --textfile /var/lib/node_exporter\n"
 		"  faultline serve -i run.flt\n"
 		"  faultline serve -i run.flt --listen none --textfile .\n\n"
 		"Metrics: docs/metrics.md. Who can reach the address reads all of it: docs/security.md.\n"

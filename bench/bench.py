@@ -9,7 +9,7 @@ name,value,unit,peer,peer_value,ratio. Nothing here passes or fails; docs/perfor
 the rows.
 
     bench/bench.py [PART ...]       parts: storm programs lookup trace block round-trip nic sim
-                                    protect fleet faults start-stop parquet perfetto serve
+                                    protect fleet faults start-stop parquet perfetto page serve
 """
 import csv
 import json
@@ -25,6 +25,7 @@ import tempfile
 from faults_bench import bench_faults
 from fleet_bench import bench_fleet
 from measure import FAULTLINE, ROOT, ROUNDS, Samples, add, fresh, note, rows, run
+from page_bench import bench_page
 from parquet_bench import bench_parquet
 from perfetto_bench import bench_perfetto
 from serve_bench import bench_serve
@@ -238,6 +239,7 @@ PARTS = {
     "start-stop": bench_start_stop,
     "parquet": bench_parquet,
     "perfetto": bench_perfetto,
+    "page": bench_page,
     "serve": lambda scratch: bench_serve(ROOT, add),
 }
 

@@ -111,6 +111,9 @@ archive_is_silent() { "$here/lab/kernels.sh" silent "$1" 2>&1; }
 registry_is_silent() { "$here/engines/fetch.sh" silent 2>&1; }
 uplot_cannot_be_had() { "$here/uplot/fetch.sh" silent 2>&1; }
 
+# The archive that a guest's Debian comes from does not answer.
+guest_cannot_be_had() { "$here/guest/base.sh" silent 2>&1; }
+
 # The archive that apt is set to has no package with Perfetto's trace processor.
 no_trace_processor() { "$here/engines/trace_processor.sh" silent 2>&1; }
 

@@ -14,7 +14,8 @@ if [ "$(id -u)" -ne 0 ]; then
 	echo "faultline: the demo loads BPF programs and uses userfaultfd: sudo make demo" >&2
 	exit 4
 fi
-rm -rf "$place/demo" "$recording"
+# What an earlier one has left; nothing else that may lie there.
+rm -f "$place"/demo/*.{csv,png,html,pftrace} "$recording"
 
 chapter() { printf '\n== %s\n\n' "$*"; }
 
@@ -63,8 +64,8 @@ chapter "For others' eyes"
 # Under sudo the files belong to whoever asked.
 [ -z "${SUDO_UID:-}" ] || chown -R "$SUDO_UID:${SUDO_GID:-$SUDO_UID}" "$place/demo" "$recording"
 
+echo "Left in $place:"
 cat <<'TEXT'
-Left here:
   demo.flt            the recording
   demo/demo.html      a page for a ticket, for any browser; it needs no network
   demo/demo.pftrace   the trace, for Perfetto's viewer

@@ -53,11 +53,10 @@ recorded() {
 	done
 }
 
-# make_directory PATH: those that were not there are printed.
-make_directory() {
+# Of the directory PATH and those above it what is not there.
+missing() {
 	[ ! -d "$destination$1" ] || return 0
-	make_directory "$(dirname "$1")"
-	mkdir "$destination$1"
+	missing "$(dirname "$1")"
 	printf '%s\n' "$1"
 }
 
@@ -73,6 +72,14 @@ remove() {
 	done
 }
 
+# list FILE...: what they name and the list itself are what `uninstall` takes away.
+list() {
+	[ "$with_manifest" = 1 ] || return 0
+	mkdir -p "${manifest%/*}"
+	{ cat "$@" && echo "$prefix/share/faultline/installed"; } | LC_ALL=C sort -u >"$manifest.new"
+	mv "$manifest.new" "$manifest"
+}
+
 install_all() {
 	local mode source target new old
 	[ -z "$destination" ] || mkdir -p "$destination"
@@ -82,26 +89,31 @@ install_all() {
 	recorded >"$old"
 	while IFS=$'\t' read -r mode source target; do
 		[ -f "$source" ] || fail "$source: is not there; \`make\` builds it"
-		make_directory "$prefix/$(dirname "$target")" >>"$new"
-		install -m "$mode" "$source" "$base/$target"
-		[[ $source != *.service ]] || sed -i "s#=/usr/bin/#=$prefix/bin/#" "$base/$target"
+		missing "$prefix/$(dirname "$target")" >>"$new"
 		printf '%s\n' "$prefix/$target" >>"$new"
 	done < <(wanted)
 	# Directories that an earlier one has made are still ours.
 	while IFS= read -r target; do [ ! -d "$destination$target" ] || printf '%s\n' "$target" >>"$new"; done <"$old"
 	LC_ALL=C sort -u -o "$new" "$new"
+	# Before anything is copied: what is interrupted can be taken away.
+	list "$new" "$old"
+	while IFS=$'\t' read -r mode source target; do
+		mkdir -p "$(dirname "$base/$target")"
+		install -m "$mode" "$source" "$base/$target"
+		[[ $source != *.service ]] || sed -i "s#=/usr/bin/#=$prefix/bin/#" "$base/$target"
+	done < <(wanted)
 	grep -vxF -f "$new" "$old" | remove || true
-	[ "$with_manifest" = 1 ] || return 0
-	{ cat "$new" && echo "$prefix/share/faultline/installed"; } >"$manifest.new"
-	mv "$manifest.new" "$manifest"
+	list "$new"
 }
 
 case $what in
 install) install_all ;;
 uninstall)
 	[ -f "$manifest" ] || fail "$manifest: is not there: nothing that \`make install\` has put below $base"
-	list=$(recorded)
-	remove <<<"$list"
+	all=$(recorded)
+	# The list goes last, so that what is interrupted can be gone on with.
+	grep -vxF "$prefix/share/faultline/installed" <<<"$all" | remove
+	remove <<<"$all"
 	;;
 *) fail "$what: accepted: install, uninstall" ;;
 esac

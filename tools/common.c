@@ -60,7 +60,7 @@ static error_t parse_window(int key, char *argument, struct argp_state *state)
 const struct argp window_argp = {window_options, parse_window, NULL, NULL, NULL, NULL, NULL};
 
 static const struct argp_option memory_options[] = {
-	{NULL, 0, NULL, 0, "Memory:", 4},
+	{NULL, 0, NULL, 0, "Memory:", 7},
 	{"max-memory", KEY_MAX_MEMORY, "SIZE", 0,
 	 "Stop where what is counted would need more than SIZE, such as 500M or 4G; counts are floors then "
 	 "(half of the machine's memory)",
@@ -107,7 +107,9 @@ void common_tell_run_directory(const struct capture *capture)
 	const char *no_account = capture_no_account(capture);
 
 	if (run_directory_is_missed())
-		fprintf(stderr, "faultline: %s; emulated machines are not seen\n", failure_text());
+		fprintf(stderr,
+			"faultline: %s; emulated machines are not met: their names and I/Os are not seen\n",
+			failure_text());
 	else if (no_account[0])
 		fprintf(stderr,
 			"faultline: %s; emulated machines that end before they are met are not counted\n",

@@ -15,7 +15,7 @@
 enum { KEY_HOST = 0x280 };
 
 static const struct argp_option hosts_option_list[] = {
-	{NULL, 0, NULL, 0, "Hosts:", 2},
+	{NULL, 0, NULL, 0, "Hosts:", 6},
 	{"host", KEY_HOST, "NAME", 0,
 	 "Of a merged recording only this host: name or shell pattern; repeatable", 0},
 	{0},

@@ -69,6 +69,15 @@ make_quietly install DESTDIR="$PWD/empty" PREFIX=/opt/fl
 make_quietly uninstall DESTDIR="$PWD/empty" PREFIX=/opt/fl
 equal "uninstall takes all of it away, also after a second install" "$(installed empty)" ""
 
+(cd "$root" && exec packaging/install.sh install "$scratch/interrupted" /usr/local . build/made) >install.out 2>&1 &
+installing=$!
+wait_for 20 test -e interrupted/usr/local/share/man/man1/faultline.1
+kill -KILL $installing
+wait $installing 2>/dev/null
+check "an install that is killed has put something" test -e interrupted/usr/local/bin/faultline
+make_quietly uninstall DESTDIR="$PWD/interrupted"
+equal "and what it has put goes" "$(installed interrupted)" ""
+
 mkdir -p strangers/usr/local/{bin,share/man/man1,share/faultline/jobs,share/zsh/site-functions}
 echo x | tee strangers/usr/local/bin/other strangers/usr/local/share/faultline/jobs/mine.ini \
 	strangers/usr/local/share/man/man1/other.1 >/dev/null

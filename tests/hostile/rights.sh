@@ -14,7 +14,7 @@ as_user() { # CAPABILITIES COMMAND...
 }
 enough=+bpf,+perfmon
 # said: 1 if err has nothing but the one sentence that root's run directory is root's.
-said() { sed 's/^faultline: .*: cannot open the directory: Permission denied; emulated machines are not seen$/1/' err; }
+said() { sed 's/^faultline: .*: cannot open the directory: Permission denied; emulated machines are not met: their names and I\/Os are not seen$/1/' err; }
 
 for rights in '' +bpf +perfmon +sys_ptrace,+dac_override; do
 	case $rights in

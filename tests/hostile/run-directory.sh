@@ -57,7 +57,7 @@ FAULTLINE_RUN_DIR=$scratch/none/where
 for words in "record -q --duration 20ms -o y.flt" "top -b 0.1 1"; do
 	# shellcheck disable=SC2086
 	"$FAULTLINE" $words >out 2>err
-	equal "missing: ${words%% *}" "$? $(grep -c "$scratch/none/where: .*; emulated machines are not seen" err)" "0 1"
+	equal "missing: ${words%% *}" "$? $(grep -c "$scratch/none/where: .*; emulated machines are not met: their names and I/Os are not seen" err)" "0 1"
 done
 for given in "$FAULTLINE_RUN_DIR" "$scratch/none/where//"; do
 	FAULTLINE_RUN_DIR=$given "$FAULTLINE" doctor --csv=- --table host 2>err | grep '^machines,' >out

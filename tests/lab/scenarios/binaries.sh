@@ -2,7 +2,7 @@
 # More copies of the emulator than probes are on at once, one after the other: each is met and its faults are seen. Linux 6.1
 # takes a grace period for each site that it takes a probe away from, during which the recorder goes on.
 #
-# sample: 6.1
+# sample: none
 # memory: 1024
 
 copies=11 # of 8

@@ -2,7 +2,7 @@
 # The DMA of real drivers behind VT-d, from their loading to their unloading, against the kernel's
 # tracing of its own - tracepoints of the DMA API where there are some, else kprobes on its functions.
 #
-# sample: 6.1 new
+# sample: new
 # iommu: intel
 # disk: dma 64M
 # disk: virtio 64M

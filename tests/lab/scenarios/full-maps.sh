@@ -2,7 +2,7 @@
 # The kernel side's tables of domains and of PCI functions are full when a device comes and changes its domain: each that
 # finds no room is counted and said, the recorder ends with 5, and no event vanishes. As many as there is room for are
 # entered from outside, in the way the programs do it.
-# sample: 6.1
+# sample: none
 # iommu: intel
 # devices: -device edu
 # modules: vfio-pci vfio_iommu_type1

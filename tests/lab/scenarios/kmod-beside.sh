@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # The module faultline_device where a real IOMMU is active: only if told, and then beside it.
-# sample: 6.1
+# sample: none
 # own modules: faultline_device
 # iommu: intel
 # modules: virtio_blk

@@ -2,7 +2,7 @@
 # Page requests of a device for memory on storage that answers late: the kernel's own fault handler
 # takes as long as that storage, every time, and the report says so of each request. null_blk
 # completes from a timer and never early, so that the delay is a bound that must hold.
-# sample: new
+# sample: none
 # modules: null_blk configfs
 # own modules: faultline_device
 # disabled: mm_fault

@@ -2,7 +2,7 @@
 # Interrupts that begin and end DMA in the middle of a look into a task's storage, where the kernel refuses
 # one of the two looks. The kernel's tracing of that look makes it long enough to be met; no call loses its beginning.
 #
-# sample: 6.1
+# sample: none
 # iommu: intel
 # disk: nested 64M
 # devices: -device nvme,drive=nested,serial=nested

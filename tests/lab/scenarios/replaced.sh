@@ -2,7 +2,7 @@
 # A device is taken out, and another one gets the address in the kernel by which the first was known,
 # and its disk the number of the first one's: a recording has both, each under its own name and with its
 # own DMA. Without the probe that tells of devices that go they are taken for each other.
-# sample: new
+# sample: none
 # iommu: intel
 # disk: one 64M
 # disk: two 64M

@@ -2,7 +2,7 @@
 # Page requests of four processes at once through the kernel's own core: groups of one to eight whose
 # few numbers are used again and again, PASIDs that two devices share, answers out of order. Each is
 # held against the log of the module that raised it.
-# sample: 6.1 new
+# sample: new
 # cpus: 2
 # own modules: faultline_device
 # disabled: mm_fault

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # A process that opens and closes more containers of VFIO in its life than one may have at once: each is seen,
 # and nothing that was taken for it stays taken. A domain that is freed is no longer taken for the next one at its address.
-# sample: 6.1
+# sample: none
 # iommu: intel
 # disk: vfio 64M
 # devices: -device edu

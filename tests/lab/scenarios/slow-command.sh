@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # A command that has a late device for itself: its reads take as long as they were told, it gets no signal
 # handling from us, and however it or we end, nothing of it and nothing of the device is left.
-# sample: 6.1
+# sample: none
 # modules: null_blk configfs
 
 setup() {

@@ -71,7 +71,14 @@ for ((pair = 1; pair <= pairs; pair++)); do
 done
 between "of $pairs pairs of equal runs so many differ" $differing 0 $((pairs > 20 ? 5 : 1))
 
-run_both equal.flt equal.ini 301 late.flt late.ini 302
+# On a busy host one of two runs may have waited for a CPU longer than chance has it: that is tried again, and told.
+for attempt in 1 2 3; do
+	run_both equal.flt equal.ini 301 late.flt late.ini 302
+	what=$(found equal.flt late.flt)
+	[ "$what" != "vm0/disk resolve slower, vm0/disk total slower" ] && [ $attempt -lt 3 ] || break
+	retried "a delay of 5 ms" "$what"
+	rm -f equal.flt* late.flt*
+done
 equal "a delay of 5 ms is found in its stage and device and in no other" "$(found equal.flt late.flt)" \
 	"vm0/disk resolve slower, vm0/disk total slower"
 equal "the other way round it is faster" "$(found late.flt equal.flt)" \

@@ -129,7 +129,12 @@ struct fault {
 	__u8 ended;	/* the last stage that its source shows was seen */
 	__u8 cause;	/* enum mm_cause */
 	__u8 consumer;	/* enum fault_consumer */
+	__u8 told_over; /* FAULT_TOLD_: what of it subscribers were told before it is handed over */
 };
+
+#define FAULT_TOLD_OVER	     1u /* nobody waits for it any more */
+#define FAULT_TOLD_GIVEN_UP  2u /* as its device gave it up */
+#define FAULT_TOLD_ABANDONED 4u /* and so it would have been judged then */
 
 enum fault_state {
 	FAULT_OPEN,

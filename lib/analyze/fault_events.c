@@ -120,6 +120,7 @@ static void after_resume(struct faults *f, struct fault_group *group, __u64 now)
 	for (struct fault_request *r = group->requests; r; r = r->next) {
 		if (nothing_more(&r->fault))
 			continue;
+		fault_group_tell_over(f, group);
 		if (host_has_it(&r->fault))
 			return;
 		if (!group->due_ns) {

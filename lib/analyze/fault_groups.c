@@ -160,6 +160,30 @@ static void fault_group_finish(struct faults *f, const struct fault_request *req
 			f->sinks[i].finished(f->sinks[i].self, fault);
 }
 
+static void fault_tell_over(struct faults *f, const struct fault_group *group,
+			    struct fault_request *request)
+{
+	struct fault *fault = &request->fault;
+
+	fault->told_over = FAULT_TOLD_OVER;
+	if (fault->abandoned_ns)
+		fault->told_over |= FAULT_TOLD_GIVEN_UP;
+	if (fault_group_judge(f, group, fault) == FAULT_ABANDONED)
+		fault->told_over |= FAULT_TOLD_ABANDONED;
+	if (fault->told_over & FAULT_TOLD_ABANDONED)
+		f->given_up += !request->left_out;
+	for (size_t i = 0; i < f->sink_count; i++)
+		if (f->sinks[i].over && (!request->left_out || f->sinks[i].everything))
+			f->sinks[i].over(f->sinks[i].self, fault);
+}
+
+void fault_group_tell_over(struct faults *f, struct fault_group *group)
+{
+	for (struct fault_request *r = group->requests; r; r = r->next)
+		if (!r->fault.told_over && fault_over(&r->fault))
+			fault_tell_over(f, group, r);
+}
+
 static void fault_group_hand_over(struct faults *f, struct fault_group *group)
 {
 	struct fault_request *request, *next;
@@ -174,6 +198,8 @@ static void fault_group_hand_over(struct faults *f, struct fault_group *group)
 		next = request->next;
 		request->fault.state = (__u8)fault_group_judge(f, group, &request->fault);
 		f->counts.open--;
+		if (request->fault.told_over & FAULT_TOLD_ABANDONED)
+			f->given_up -= !request->left_out;
 		fault_group_finish(f, request);
 		pool_give(&f->request_pool, request);
 	}

@@ -179,7 +179,7 @@ static void faults_live(const struct analysis *a, struct live_summary *summary)
 	summary->faults = counts->began;
 	summary->overflowed = counts->overflowed;
 	summary->discarded = counts->discarded;
-	summary->abandoned = counts->abandoned;
+	summary->abandoned = counts->abandoned + a->faults->given_up;
 }
 
 static int create_faults(struct analysis *a, const struct analysis_config *config)

@@ -48,6 +48,9 @@ struct fault_sink {
 	void *self;
 	bool everything; /* of faults outside of the period, too */
 	void (*ended)(void *self, const struct fault_end *end); /* after all; may be NULL */
+	/* Nobody waits for it any more, but it is handed over later, as the host still has it or events may be late:
+	 * told_over says why. At most once, before finished(); may be NULL. */
+	void (*over)(void *self, const struct fault *fault);
 };
 
 /* Of faults of the period, but for `open` and what was left out. */

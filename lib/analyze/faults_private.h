@@ -75,6 +75,7 @@ struct faults {
 	struct slots devices; /* struct fault_device by handle */
 	struct pasids *pasids;
 	struct faults_counts counts;
+	__u64 given_up; /* told as abandoned, not handed over: not in the counts */
 	__u64 first_ns; /* of the stream */
 	struct fault_probes probes;
 	int error;
@@ -93,6 +94,8 @@ enum fault_path fault_device_path(const struct faults *faults, __u32 device);
 struct fault_group *fault_group_find(struct faults *faults, const struct event *event);
 /* NULL without memory; faults->error says so. The same of fault_request_new(). */
 struct fault_group *fault_group_new(struct faults *faults, const struct event *event);
+/* Tells of its requests that are over and not yet told so. */
+void fault_group_tell_over(struct faults *faults, struct fault_group *group);
 /* Judges a group's requests, hands them over and forgets the group. */
 void fault_group_close(struct faults *faults, struct fault_group *group);
 /*

@@ -13,8 +13,9 @@
 #define KEEP_DEFAULT 64
 
 struct device_recent {
-	struct recent_counts counts;
-	struct fault faults[]; /* modulo keep */
+	struct recent_counts counts; /* of what was handed over; `open` is not kept */
+	__u64 over, given_up;	     /* not handed over; of these: given up by the device */
+	struct fault faults[];	     /* modulo keep */
 };
 
 struct recent {
@@ -46,6 +47,16 @@ static void recent_on_began(void *self, const struct fault *fault)
 		d->counts.began++;
 }
 
+static void recent_on_over(void *self, const struct fault *fault)
+{
+	struct device_recent *d = recent_make(self, fault->device);
+
+	if (!d)
+		return;
+	d->over++;
+	d->given_up += (fault->told_over & FAULT_TOLD_ABANDONED) != 0;
+}
+
 static void recent_on_finished(void *self, const struct fault *fault)
 {
 	struct recent *r = self;
@@ -54,6 +65,8 @@ static void recent_on_finished(void *self, const struct fault *fault)
 	if (!d)
 		return;
 	d->faults[d->counts.finished++ % r->keep] = *fault;
+	d->over -= fault->told_over != 0;
+	d->given_up -= (fault->told_over & FAULT_TOLD_ABANDONED) != 0;
 	switch (fault->state) {
 	case FAULT_COMPLETE:
 		d->counts.complete++;
@@ -84,8 +97,10 @@ int recent_create(struct recent **recent, struct faults *faults, size_t keep)
 		return failed(-ENOMEM, "no memory for the newest faults");
 	r->keep = keep ? keep : KEEP_DEFAULT;
 	slots_init(&r->devices, sizeof(struct device_recent *));
-	return faults_subscribe(faults,
-				(struct fault_sink){recent_on_began, recent_on_finished, r});
+	return faults_subscribe(faults, (struct fault_sink){.began = recent_on_began,
+							    .finished = recent_on_finished,
+							    .over = recent_on_over,
+							    .self = r});
 }
 
 void recent_destroy(struct recent *r)
@@ -117,8 +132,14 @@ size_t recent_faults(const struct recent *r, __u32 device, struct fault *faults,
 struct recent_counts recent_counts(const struct recent *r, __u32 device)
 {
 	const struct device_recent *d = recent_find(r, device);
+	struct recent_counts counts;
 
-	return d ? d->counts : (struct recent_counts){0};
+	if (!d)
+		return (struct recent_counts){0};
+	counts = d->counts;
+	counts.abandoned += d->given_up;
+	counts.open = counts.began - counts.finished - d->over;
+	return counts;
 }
 
 static void recent_live(const struct analysis *a, struct live_device *row)
@@ -127,7 +148,7 @@ static void recent_live(const struct analysis *a, struct live_device *row)
 
 	row->faults = counts.began;
 	row->complete = counts.complete;
-	row->open = counts.began - counts.finished;
+	row->open = counts.open;
 	row->unfinished = counts.unfinished;
 	row->inconsistent = counts.inconsistent;
 	row->overflowed = counts.overflowed;

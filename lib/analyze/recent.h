@@ -16,7 +16,8 @@ struct recent_counts {
 	__u64 inconsistent;
 	__u64 overflowed;
 	__u64 discarded;
-	__u64 abandoned;
+	__u64 abandoned; /* with those that were given up and not handed over yet, as the host still has them */
+	__u64 open; /* began, and neither resumed nor was given up */
 };
 
 /* keep: faults per device, 0: 64 */

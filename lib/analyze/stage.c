@@ -163,13 +163,20 @@ bool fault_effort_known(const struct fault *fault)
 	       (fault->seen & response && fault->code != RESPONSE_SUCCESS);
 }
 
-const char *fault_effort_name(const struct fault *fault)
+enum fault_effort fault_effort(const struct fault *fault)
 {
 	if (!fault_served(fault) || fault->abandoned_ns)
-		return "-";
+		return EFFORT_NONE;
 	if (fault->flags & EVENT_MAJOR)
-		return "major";
-	return fault_effort_known(fault) ? "minor" : "unknown";
+		return EFFORT_MAJOR;
+	return fault_effort_known(fault) ? EFFORT_MINOR : EFFORT_UNKNOWN;
+}
+
+const char *fault_effort_name(const struct fault *fault)
+{
+	static const char *const names[EFFORTS] = {"minor", "major", "unknown", "-"};
+
+	return names[fault_effort(fault)];
 }
 
 const char *fault_cause_name(const struct fault *fault)

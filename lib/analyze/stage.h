@@ -83,7 +83,16 @@ const char *fault_state_name(unsigned int state);
 const char *fault_reached_name(const struct fault *fault);
 /* Whether it was seen how the page was brought, or that it was refused and none was. */
 bool fault_effort_known(const struct fault *fault);
-/* "major", "minor", "unknown": whether storage was read for it. */
+/* Whether storage was read for it. */
+enum fault_effort {
+	EFFORT_MINOR,
+	EFFORT_MAJOR,
+	EFFORT_UNKNOWN,
+	EFFORT_NONE, /* not served: dropped, discarded, or given up by its device, whatever the host did for it then */
+	EFFORTS,
+};
+enum fault_effort fault_effort(const struct fault *fault);
+/* "minor", "major", "unknown", "-" for EFFORT_NONE. */
 const char *fault_effort_name(const struct fault *fault);
 /* "swap", "anonymous", ..., of an emulated device's fault "permission"; "-" where nobody told. */
 const char *fault_cause_name(const struct fault *fault);

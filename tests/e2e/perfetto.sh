@@ -111,6 +111,13 @@ duration = 2s
 action = response_lost
 interval = 53
 duration = 2s
+[inject later]
+action = delay
+stage = resolve
+delay = 700ms
+start = 1s
+times = 2
+duration = 2s
 [inject refused]
 action = response_failure
 interval = 41
@@ -157,6 +164,13 @@ delay = 5ms
 duration = 30s
 INI
 compare disks
+late_hosts() { # with faults that were resolved after their device had given them up
+	awk -F, 'NR == 1 {for (i = 1; i <= NF; i++) at[$i] = i; next}
+		$at["state"] == "abandoned" && $at["resolve_ns"] != "" && $at["abandoned_ns"] < $at["start_ns"] +
+			$at["request_ns"] + $at["delivery_ns"] + $at["dispatch_ns"] + $at["resolve_ns"] {late++}
+		END {exit !late}' "$1"
+}
+check "disks: a host went on with what was given up" late_hosts disks.tables/faults.csv
 if [ -e /dev/net/tun ]; then
 	compare nic
 	check "nic: flows stalled" test "$(wc -l <nic.tables/stalls.csv)" -gt 1

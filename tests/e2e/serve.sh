@@ -177,6 +177,28 @@ second=$?
 [ $second = 1 ] && [ "$(wc -l <second.err)" = 1 ] && grep -q 'another program listens there' second.err &&
 	ok "a port in use is a sentence" || not_ok "a port in use is a sentence" "$second: $(cat second.err)"
 
+# Two on one state, or one textfile; whoever was killed is in nobody's way.
+second_on() { # FILE OPTION...
+	timeout 60 "$FAULTLINE" serve --listen none "${@:2}" 2>second.err
+	[ $? = 1 ] && [ "$(wc -l <second.err)" = 1 ] && grep -q "$1: another server (process [1-9][0-9]*) writes it" second.err
+}
+ln -s textfile link
+mkdir textfile2 textfile3
+check "a textfile of another server is refused" second_on textfile/faultline.prom --no-state --textfile textfile
+check "by another name, too" second_on link/faultline.prom --no-state --textfile link
+stated=0
+for ((i = 0; i < 3; i++)); do
+	"$FAULTLINE" serve --listen none --state shared --textfile textfile2 2>stated.err &
+	holder=$!
+	pids+=("$holder")
+	rm -f textfile2/faultline.prom
+	wait_for 20 test -s textfile2/faultline.prom && stated=$((stated + 1))
+	[ $i -gt 0 ] || check "a state of another server is refused" second_on shared --state shared --textfile textfile3
+	kill -KILL $holder
+done
+wait $holder 2>/dev/null
+[ $stated = 3 ] && ok "killed and started again at once, it has its files" || not_ok "killed and started again at once, it has its files" "$stated: $(cat stated.err)"
+
 # Slow clients, while it faults: neither capture nor others wait for them.
 helper slow "$port" 32 "$scratch/enough" >slow.out &
 pids+=($!)

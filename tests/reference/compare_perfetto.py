@@ -117,7 +117,7 @@ def compare_stages(trace, tables):
 
 
 def compare_faults(trace, tables):
-    """Each of them, with its stages and what is told of it."""
+    """Each of them, with its stages, when it was given up and what is told of it."""
     stages = defaultdict(list)
     for s in trace.of["stage"]:
         stages[s["parent_id"]].append(s)
@@ -130,15 +130,16 @@ def compare_faults(trace, tables):
         if merged != told or (a["state"] != "complete") != f["name"].startswith(a["state"] + " "):
             problems.append(f)
         total = str(f["dur"]) if a["state"] == "complete" else ""
+        given_up = str(f["from"] + int(a["abandoned_ns"])) if "abandoned_ns" in a else ""
         ours[f["ts"], f["above"], queue_of(f), a.get("pasid", ""), a["group"], a["instance"], int(a["address"]), a["length"],
-             a.get("access", "-"), a.get("kind", "-"), a["state"], a.get("response", "-"), a.get("cause", "-"), total, merged,
+             a.get("access", "-"), a.get("kind", "-"), a["state"], a.get("response", "-"), a.get("cause", "-"), total, given_up, merged,
              tuple((stage_of(s), s["dur"]) for s in inside if a["state"] != "inconsistent")] += 1
     theirs = Counter()
     for r in tables("faults"):
         times = tuple((stage, r[f"{stage}_ns"]) for stage in STAGES if r[f"{stage}_ns"])
         theirs[r["start_ns"], r["device"], r["queue"], r["pasid"], r["group"], r["instance"], int(r["address"], 16),
                r["length_bytes"], r["access"], r["kind"], r["state"], r["response"], r["cause"],
-               r["total_ns"] if r["state"] == "complete" else "", r["merged"],
+               r["total_ns"] if r["state"] == "complete" else "", r["abandoned_ns"], r["merged"],
                times if r["state"] != "inconsistent" else ()] += 1
     problems += list((ours - theirs).items()) + list((theirs - ours).items())
     result(f"{sum(theirs.values())} faults are those of the table, each with its stages, merged ones marked", problems)
@@ -219,7 +220,8 @@ def recompute_open(faults):
     """Of each device (time, how many are open at most in the 10 ms from then on) where that changes."""
     steps = []
     for f in faults:
-        steps += [(f["from"], 0, 1), (f["to"], 1, -1)]
+        end = f["from"] + int(f["args"]["abandoned_ns"]) if "abandoned_ns" in f["args"] else f["to"]
+        steps += [(f["from"], 0, 1), (end, 1, -1)]
     most, now = {}, 0
     for at, _, by in sorted(steps):
         window = at // OPEN_WINDOW

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/analyze/live.h"
 #include "tools/serve/exposition.h"
+#include "tools/serve/gather.h"
 #include "tools/serve/options.h"
 #include "tools/serve/state.h"
 
@@ -97,6 +99,94 @@ static void what_is_beyond_the_limit_is_other(void **state)
 	assert_string_equal(ledger_device(&ledger, "vm57/disk"), LEDGER_OTHER);
 	assert_string_equal(ledger_device(&ledger, "vm1/disk"), "vm1/disk");
 	ledger_free(&ledger);
+}
+
+struct served {
+	struct analysis *analysis;
+	struct tally tally;
+	struct ledger ledger;
+};
+
+/* One page of a group of the first device. */
+static void serve_event(struct served *s, __u16 kind, __u32 group, __u64 time_ns)
+{
+	const struct event e = {.time_ns = time_ns,
+				.device = 1,
+				.group = group,
+				.pasid = PASID_NONE,
+				.address = 4096ull * (1 + group),
+				.length = 4096,
+				.kind = kind,
+				.flags = kind == EVENT_FAULT_ABANDON ? EVENT_GROUP : EVENT_MAJOR};
+
+	assert_int_equal(stream_events(analysis_stream(s->analysis), &e, 1), 0);
+}
+
+static void serve_stages(struct served *s, __u16 first, __u16 last, __u32 group, __u64 time_ns)
+{
+	for (__u16 kind = first; kind <= last; kind++)
+		serve_event(s, kind, group, time_ns + kind);
+}
+
+/* What is open and abandoned: as told to Prometheus, and as `top` has it. */
+static void assert_now(struct served *s, __u64 open, __u64 abandoned)
+{
+	const struct gather_self self = {0};
+	struct live_summary summary;
+	struct ledger_row *row;
+	struct live_device live;
+
+	gather_counts(&s->ledger, s->analysis, &s->tally, &self);
+	row = ledger_row(&s->ledger, LEDGER_DEVICE, "vm0/disk", "");
+	assert_int_equal(row->is.device.open, open);
+	assert_int_equal(LEDGER_TOLD(row, device_counts)->abandoned, abandoned);
+	assert_int_equal(LEDGER_NOW(row, device_counts)->abandoned, abandoned);
+	assert_int_equal(live_device(s->analysis, 1, 1000 * SECOND, SECOND, &live), 0);
+	assert_int_equal(live.open, open);
+	assert_int_equal(live.abandoned, abandoned);
+	live_summary(s->analysis, &summary);
+	assert_int_equal(summary.abandoned, abandoned);
+}
+
+static void what_a_device_gave_up_is_over_at_once(void **state)
+{
+	const struct device_info device = {.handle = 1, .name = "vm0/disk"};
+	const __u64 start = 77 * SECOND;
+	struct served s = {0};
+	struct stream to;
+	const __u64 *over;
+
+	assert_int_equal(analysis_create(&s.analysis, NULL), 0);
+	assert_int_equal(tally_create(&s.tally, s.analysis), 0);
+	ledger_init(&s.ledger, 7);
+	to = analysis_stream(s.analysis);
+	to.ops->device(to.self, &device);
+	for (__u32 group = 0; group < 5; group++)
+		serve_stages(&s, EVENT_FAULT_DETECT, EVENT_FAULT_REQUEST, group, start);
+	assert_now(&s, 5, 0);
+	for (__u32 group = 0; group < 3; group++)
+		serve_event(&s, EVENT_FAULT_ABANDON, group, start + SECOND);
+	assert_now(&s, 2, 3);
+	/* The host goes on with one, whose response comes late, and nothing is counted twice. */
+	serve_stages(&s, EVENT_FAULT_ISR, EVENT_FAULT_RESOLVED, 0, start + 5 * SECOND);
+	assert_now(&s, 2, 3);
+	serve_stages(&s, EVENT_FAULT_MAPPED, EVENT_FAULT_RESPONSE, 0, start + 6 * SECOND);
+	assert_now(&s, 2, 3);
+	/* One is answered in time, but one of its timestamps was not seen: it waits for it, and is not open. */
+	serve_stages(&s, EVENT_FAULT_ISR, EVENT_FAULT_RESOLVED, 4, start + 7 * SECOND);
+	serve_stages(&s, EVENT_FAULT_RESPONSE, EVENT_FAULT_RESUME, 4, start + 8 * SECOND);
+	assert_now(&s, 1, 3);
+	to.ops->end(to.self, start + 9 * SECOND);
+	assert_now(&s, 0, 3);
+	/* Kinds are those of the table: what was given up has none, though the host resolved it. */
+	over = LEDGER_TOLD(ledger_row(&s.ledger, LEDGER_DEVICE, "vm0/disk", ""), device_counts)
+		       ->over;
+	assert_int_equal(over[EFFORT_NONE], 3);
+	assert_int_equal(over[EFFORT_MAJOR], 2);
+	assert_int_equal(over[EFFORT_MINOR] + over[EFFORT_UNKNOWN], 0);
+	analysis_destroy(s.analysis);
+	tally_destroy(&s.tally);
+	ledger_free(&s.ledger);
 }
 
 static void write_bytes(const char *path, const char *bytes, size_t length)
@@ -229,6 +319,7 @@ int main(void)
 		cmocka_unit_test(every_value_is_in_one_bucket),
 		cmocka_unit_test(a_device_that_goes_leaves_its_counts),
 		cmocka_unit_test(what_is_beyond_the_limit_is_other),
+		cmocka_unit_test(what_a_device_gave_up_is_over_at_once),
 		cmocka_unit_test(counts_go_on_after_a_restart),
 		cmocka_unit_test(a_damaged_state_is_left_behind),
 		cmocka_unit_test(names_of_strangers_stay_in_their_quotes),

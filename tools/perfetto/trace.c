@@ -183,7 +183,10 @@ int perfetto_create(struct perfetto **perfetto, struct analysis *analysis, const
 	invalidations_subscribe(analysis->invalidations,
 				(struct invalidation_sink){perfetto_on_invalidation, p});
 	return faults_subscribe(analysis->faults,
-				(struct fault_sink){perfetto_on_began, perfetto_on_finished, p});
+				(struct fault_sink){.began = perfetto_on_began,
+						    .finished = perfetto_on_finished,
+						    .over = perfetto_on_over,
+						    .self = p});
 }
 
 /* What JSON has as facts: whoever looks at the slices must know what is missing. */

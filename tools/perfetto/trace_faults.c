@@ -168,6 +168,34 @@ void perfetto_on_began(void *self, const struct fault *fault)
 		perfetto_open(p, fault->device, from, true);
 }
 
+/* Whatever a damaged stream says, not before it began. */
+static __u64 given_up_at(const struct fault *fault, __u64 from_ns)
+{
+	return fault->abandoned_ns > from_ns ? fault->abandoned_ns : from_ns;
+}
+
+void perfetto_on_over(void *self, const struct fault *fault)
+{
+	__u64 from = fault_first_ns(fault);
+
+	if (fault->told_over & FAULT_TOLD_GIVEN_UP && from)
+		perfetto_open(self, fault->device, given_up_at(fault, from), false);
+}
+
+/* The slice may be longer, by what the host did for it afterwards. */
+static void tell_given_up(struct perfetto *p, const struct fault *fault,
+			  const struct perfetto_slice *slice, struct packet_arguments *arguments)
+{
+	__u64 end_ns = slice->to_ns;
+
+	if (fault->abandoned_ns) {
+		end_ns = given_up_at(fault, slice->from_ns);
+		packet_count(arguments, "abandoned_ns", end_ns - slice->from_ns);
+	}
+	if (!(fault->told_over & FAULT_TOLD_GIVEN_UP))
+		perfetto_open(p, fault->device, end_ns, false);
+}
+
 void perfetto_on_finished(void *self, const struct fault *fault)
 {
 	struct perfetto *p = self;
@@ -191,10 +219,10 @@ void perfetto_on_finished(void *self, const struct fault *fault)
 		return;
 	}
 	tell_fault(fault, state, &arguments);
+	tell_given_up(p, fault, &slice, &arguments);
 	track = perfetto_slice_begin(p, &queue->faults, &slice);
 	put_stages(p, track, fault);
 	perfetto_slice_end(p, track, &slice);
-	perfetto_open(p, fault->device, slice.to_ns, false);
 	remember_fault(queue, &(struct past_fault){slice.from_ns, slice.to_ns, fault->address,
 						   fault->length, flow});
 }

@@ -118,6 +118,8 @@ void perfetto_slice(struct perfetto *perfetto, struct lanes *lanes,
 
 /* trace_faults.c */
 void perfetto_on_began(void *self, const struct fault *fault);
+/* Which may be long before the host is done with it. */
+void perfetto_on_over(void *self, const struct fault *fault);
 void perfetto_on_finished(void *self, const struct fault *fault);
 /* The time that a fault's slice takes. False: none of its timestamps was seen. */
 bool perfetto_fault_span(const struct perfetto *perfetto, const struct fault *fault, __u64 *from_ns,

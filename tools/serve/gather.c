@@ -102,7 +102,7 @@ static void gather_now(const struct gathering *g, const struct device_info *info
 	now->may_fault |= info->kind == DEVICE_EMULATED || recent.began;
 	now->nic |= rings_of_device(a->rings, info->handle) != NULL;
 	now->rdma |= odp_of_device(a->odp, info->handle) != NULL;
-	now->open += recent.began - recent.finished;
+	now->open += recent.open;
 	now->peak = peak > now->peak ? peak : now->peak;
 	if (a->footprint)
 		now->footprint_bytes += footprint_device(a->footprint, info->handle).bytes;

@@ -29,7 +29,6 @@ enum lost_where {
 	LOST_DISK,
 	LOST_WHERES
 };
-enum effort { EFFORT_MINOR, EFFORT_MAJOR, EFFORT_UNKNOWN, EFFORTS };
 enum reply {
 	ANSWER_SUCCESS,
 	ANSWER_INVALID,

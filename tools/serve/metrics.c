@@ -189,7 +189,7 @@ DEVICE_GAUGE(device_memory_bytes, memory_bytes, is->memory_bytes)
 
 static void get_faults_total(const struct family *f)
 {
-	static const char *const names[EFFORTS] = {"minor", "major", "unknown"};
+	static const char *const names[EFFORTS] = {"minor", "major", "unknown", "none"};
 
 	EACH_DEVICE(f, row)
 	{

@@ -10,7 +10,8 @@
 
 void publisher_init(struct publisher *publisher)
 {
-	*publisher = (struct publisher){.textfile.folder = -1, .state.folder = -1};
+	*publisher = (struct publisher){.textfile = {.folder = -1, .lock = -1},
+					.state = {.folder = -1, .lock = -1}};
 	pthread_mutex_init(&publisher->lock, NULL);
 	pthread_cond_init(&publisher->offered, NULL);
 	pthread_cond_init(&publisher->published, NULL);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/base/fail.h"
@@ -13,14 +14,59 @@
 #include "lib/base/printable.h"
 
 #define PASSING_NAME (NAME_MAX + 8)
+#define LOCK_STEP_NS 20000000l
+#define LOCK_STEPS   25u
+
+/*
+ * POSIX locks end with their process, however it does, and are not inherited. One that was killed may be on its way
+ * out still, so this waits for a moment.
+ */
+static int take_lock(int fd)
+{
+	const struct timespec moment = {.tv_nsec = LOCK_STEP_NS};
+
+	for (unsigned int i = 0;; i++) {
+		struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+		if (!fcntl(fd, F_SETLK, &lock))
+			return 0;
+		if ((errno != EAGAIN && errno != EACCES) || i == LOCK_STEPS)
+			return -errno;
+		nanosleep(&moment, NULL);
+	}
+}
+
+/* Where no lock can be had, such as in a folder that cannot be written, writing will tell why. */
+static int replaced_lock(struct replaced *file)
+{
+	struct flock held = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	char name[PASSING_NAME];
+	int err;
+
+	snprintf(name, sizeof(name), ".%s.lock", file->name);
+	file->lock = openat(file->folder, name,
+			    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	if (file->lock < 0)
+		return 0;
+	err = take_lock(file->lock);
+	if (err != -EAGAIN && err != -EACCES)
+		return 0;
+	if (fcntl(file->lock, F_GETLK, &held) || held.l_type == F_UNLCK)
+		held.l_pid = 0;
+	return failed(
+		-EBUSY,
+		"%s: another server (process %d) writes it; accepted: a file of its own for each",
+		file->path, (int)held.l_pid);
+}
 
 int replaced_open(struct replaced *file, const char *path, mode_t mode)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	char folder[PATH_MAX];
 	struct stat status;
+	int err;
 
-	*file = (struct replaced){.folder = -1, .mode = mode};
+	*file = (struct replaced){.folder = -1, .lock = -1, .mode = mode};
 	if (strlen(path) >= sizeof(file->path) || !*name || strlen(name) > NAME_MAX - 8)
 		return failed(-EINVAL, "%s: is no name for a file", path);
 	snprintf(file->path, sizeof(file->path), "%s", path);
@@ -34,14 +80,19 @@ int replaced_open(struct replaced *file, const char *path, mode_t mode)
 		return failed(-EEXIST, "%s: is no regular file; accepted: a file, or nothing",
 			      path);
 	}
-	return 0;
+	err = replaced_lock(file);
+	if (err)
+		replaced_close(file);
+	return err;
 }
 
 void replaced_close(struct replaced *file)
 {
 	if (file->folder >= 0)
 		close(file->folder);
-	file->folder = -1;
+	if (file->lock >= 0)
+		close(file->lock);
+	file->folder = file->lock = -1;
 }
 
 static int write_passing(const struct replaced *file, const char *passing, const void *bytes,

@@ -9,15 +9,17 @@
 #include <sys/types.h>
 
 struct replaced {
-	int folder;		 /* -1: there is no such file */
-	char path[PATH_MAX];	 /* for sentences */
+	int folder;	     /* -1: there is no such file */
+	int lock;	     /* of the file beside it by which it is ours; -1: none could be had */
+	char path[PATH_MAX]; /* for sentences */
 	char name[NAME_MAX + 1]; /* in the folder */
 	mode_t mode;
 	bool failing; /* and it was told */
 	unsigned long long failures;
 };
 
-/* Opens the folder of `path`. A negative errno with a sentence; what has the name must be a file, or nothing. */
+/* Opens the folder of `path`. A negative errno with a sentence; what has the name must be a file, or nothing,
+ * and no other process may replace it: -EBUSY. Processes forked from this one do not keep others off. */
 int replaced_open(struct replaced *file, const char *path, mode_t mode);
 void replaced_close(struct replaced *file);
 /*

@@ -6,13 +6,6 @@
 #include "lib/analyze/faults.h"
 #include "lib/base/memory.h"
 
-static enum effort effort_of(const struct fault *fault)
-{
-	if (!fault_effort_known(fault))
-		return EFFORT_UNKNOWN;
-	return fault->flags & EVENT_MAJOR ? EFFORT_MAJOR : EFFORT_MINOR;
-}
-
 /* ANSWERS: it had none. */
 static enum reply answer_of(const struct fault *fault)
 {
@@ -42,7 +35,7 @@ static void tally_on_finished(void *self, const struct fault *fault)
 
 	if (!device)
 		return;
-	device->over[effort_of(fault)]++;
+	device->over[fault_effort(fault)]++;
 	if (answer < ANSWERS)
 		device->answers[answer]++;
 }

@@ -123,9 +123,10 @@ static void explain_put_later(void *self, const struct explanation *explanation)
 
 	if (offline_is_text(o)) {
 		writer_note(o->writer, "%s", "");
-		writer_note(
-			o->writer, "Row %llu, %s:", explanation->row,
-			session_device_name(o->analysis->session, explanation->fault.device, name));
+		if (explanation->row)
+			writer_note(o->writer, "Row %llu, %s:", explanation->row,
+				    session_device_name(o->analysis->session,
+							explanation->fault.device, name));
 		explanation_write_text(explanation, o->writer);
 		return;
 	}
@@ -138,6 +139,7 @@ static int explain_each_host_later(struct offline *o)
 	const struct explain_wish later = {.explained = explain_put_later, .self = verb};
 
 	explain_each_later(o->analysis->explain, &later);
+	explain_loss_later(o->analysis->explain, &later);
 	return writer_error(o->writer);
 }
 
@@ -146,8 +148,6 @@ static int explain_one(struct explain_verb *verb)
 	struct offline *o = &verb->offline;
 	struct wanted_fault_near *found;
 
-	if (verb->wanted.slowest && !verb->wanted.seen)
-		return 0;
 	found = wanted_find(&verb->wanted, o);
 	if (!found)
 		return -EINVAL;
@@ -177,12 +177,38 @@ static int write_explain(struct offline *o)
 	return offline_each(o, offline_write_limits);
 }
 
+/* What the recording's end says; that of standard input has not come yet. */
+static bool host_lacks_events(const struct offline *o, size_t host)
+{
+	const struct loss_info *loss = &o->hosts[host].summary.loss;
+
+	return loss->lost || loss->missed || loss->damaged_bytes || loss->damaged_frames ||
+	       loss->unwritten_events;
+}
+
+static bool explain_lacks_events(void *self)
+{
+	const struct explain_verb *verb = self;
+
+	return host_lacks_events(&verb->offline, verb->offline.host);
+}
+
+static struct stream explain_ahead(struct offline *o, size_t host)
+{
+	return host_lacks_events(o, host) ? explain_foresight(o->all[host]->explain)
+					  : (struct stream){0};
+}
+
 static int explain_begin(struct offline *o)
 {
 	struct explain_verb *verb = (struct explain_verb *)o;
 	int err = wanted_resolve(&verb->wanted, o);
 
-	return err ? err : offline_read_devices(o);
+	err = err ? err : offline_read_devices(o);
+	for (size_t i = 0; !err && i < o->count; i++)
+		if (host_lacks_events(o, i))
+			return offline_read_ahead(o, explain_ahead);
+	return err;
 }
 
 int verb_explain(int argc, char **argv)
@@ -196,7 +222,8 @@ int verb_explain(int argc, char **argv)
 
 	if (cli_parse(&explain_cli, argc, argv, &verb))
 		return EXIT_USAGE;
-	verb.wish = (struct explain_wish){explain_fault_finished, explain_fault_explained, &verb};
+	verb.wish = (struct explain_wish){explain_fault_finished, explain_fault_explained, &verb,
+					  explain_lacks_events};
 	if (verb.objectives) {
 		if (slo_read(verb.objectives, &verb.set))
 			return common_failed(-EBADMSG);

@@ -228,6 +228,15 @@ int offline_read_devices(struct offline *o)
 	return err == -EBADMSG ? 0 : err;
 }
 
+int offline_read_ahead(struct offline *o, struct stream (*sink)(struct offline *o, size_t host))
+{
+	int err = 0;
+
+	if (strcmp(o->path, "-") != 0 && o->host == o->count - 1)
+		err = offline_read_hosts(o, false, sink);
+	return err == -EBADMSG ? 0 : err;
+}
+
 /* Ahead of whatever hears a host: it is its turn. */
 struct turn {
 	struct offline *offline;

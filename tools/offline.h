@@ -80,6 +80,10 @@ void offline_turn(struct offline *offline, size_t host);
 int offline_each(struct offline *offline, int (*tell)(struct offline *offline));
 /* For begin(), of who writes names while it reads (session_dictionary()). Standard input is not read twice. */
 int offline_read_devices(struct offline *offline);
+/* For begin(), once for all hosts, in the last one's turn: reads all of it before, of each host into what `sink`
+ * makes. Standard input is not read twice. */
+int offline_read_ahead(struct offline *offline,
+		       struct stream (*sink)(struct offline *offline, size_t host));
 /* For write(): the tables of all hosts, with facts and limits. */
 int offline_write(struct offline *offline, const struct analyzer *analyzer,
 		  const struct table_wish *wish);

@@ -82,14 +82,21 @@ struct explain_wish {
 	/* The explanation is borrowed. */
 	void (*explained)(void *self, const struct explanation *explanation);
 	void *self;
+	/* Whether events are known to lack, though no loss was told yet: the recording's end was read before. May be NULL. */
+	bool (*lossy)(void *self);
 };
 
 struct explain;
+
+/* Where events lack, ahead of reading: hears the whole recording, so that an injection's end is known before it comes. */
+struct stream explain_foresight(struct explain *explain);
 
 /* At the end, of a fault that was explained: what is known by then, appended. */
 void explain_later(struct explain *explain, struct explanation *explanation);
 /* The same of each fault of which there is anything, as an explanation of its own without what was told. */
 void explain_each_later(struct explain *explain, const struct explain_wish *wish);
+/* What is unknown of every fault as not all was recorded, as an explanation of no row; nothing where all was. */
+void explain_loss_later(struct explain *explain, const struct explain_wish *wish);
 
 const char *explanation_text(const struct explanation *explanation, const struct explained *item);
 /* False without memory. */

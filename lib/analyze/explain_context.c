@@ -4,7 +4,6 @@
 
 #include "lib/analyze/analysis.h"
 #include "lib/analyze/explain_private.h"
-#include "lib/base/array.h"
 
 static __u64 io_until(const void *item)
 {
@@ -108,33 +107,6 @@ static void remember_scheduling(struct explain *e, const struct event *event)
 	thread->woken_ns = event->time_ns > event->value ? event->time_ns - event->value : 0;
 }
 
-static void remember_injection(struct explain *e, const struct event *event)
-{
-	bool all = event->device == DEVICE_NONE || event->device == DEVICE_ALL;
-	const struct explain_injection new = {.id = event->value,
-					      .from_ns = event->time_ns,
-					      .device = all ? DEVICE_ALL : event->device,
-					      .pid = event->pid,
-					      .point = event->code};
-
-	if (event->kind == EVENT_INJECT_START) {
-		if (e->injection_count < EXPLAIN_INJECTIONS_MAX &&
-		    array_grow(&e->injections, &e->injection_room, e->injection_count + 1,
-			       sizeof(new), ARRAY_LIMITED))
-			e->injections[e->injection_count++] = new;
-		return;
-	}
-	for (size_t i = e->injection_count; i-- > 0;) {
-		struct explain_injection *old = &e->injections[i];
-
-		if (old->id != new.id || old->device != new.device || old->pid != new.pid ||
-		    old->to_ns)
-			continue;
-		old->to_ns = event->time_ns;
-		return;
-	}
-}
-
 static struct explain_taken *taken_make(struct explain *e, const struct taken_key *key)
 {
 	struct explain_taken *taken;
@@ -167,6 +139,7 @@ static void page_taken(struct explain *e, const struct event *event, __u64 page)
 	newest = &taken->at[(taken->next + TAKEN_TIMES - 1) % TAKEN_TIMES];
 	if (event->kind == EVENT_INVALIDATE_FREED && newest->token == event->value) {
 		newest->freed_ns = event->time_ns;
+		newest->tid = event->tid;
 		newest->written = event->flags & EVENT_MAJOR;
 		return;
 	}
@@ -174,6 +147,7 @@ static void page_taken(struct explain *e, const struct event *event, __u64 page)
 		.sent_ns = event->time_ns,
 		.freed_ns = event->kind == EVENT_INVALIDATE_FREED ? event->time_ns : 0,
 		.token = event->value,
+		.tid = event->kind == EVENT_INVALIDATE_FREED ? event->tid : 0,
 		.written = event->flags & EVENT_MAJOR};
 	taken->next = (taken->next + 1) % TAKEN_TIMES;
 }
@@ -225,11 +199,14 @@ void explain_remember(struct explain *e, const struct event *event)
 		break;
 	case EVENT_INJECT_START:
 	case EVENT_INJECT_STOP:
-		remember_injection(e, event);
+		if (!e->foreseen)
+			explain_remember_injection(e, event);
 		break;
 	case EVENT_INVALIDATE_DEVICE:
 	case EVENT_INVALIDATE_FREED:
 		remember_taken(e, event);
+		if (!e->foreseen)
+			explain_remember_injection(e, event);
 		break;
 	case EVENT_FAULT_OVERFLOW:
 		overflow = memory_push(&e->overflows);
@@ -274,31 +251,6 @@ bool explain_same_machine(const struct explain *e, __u32 a, __u32 b)
 
 	return a == b || (x && y && x->kind == DEVICE_EMULATED && y->kind == DEVICE_EMULATED &&
 			  x->pid == y->pid);
-}
-
-static bool injection_means(const struct explain *e, const struct explain_injection *injection,
-			    __u32 device)
-{
-	const struct device_info *info;
-
-	if (injection->device != DEVICE_ALL)
-		return injection->device == device;
-	info = session_device(e->analysis->session, device);
-	return info && info->pid == injection->pid;
-}
-
-const struct explain_injection *explain_injected(const struct explain *e, __u32 device,
-						 unsigned int point, __u64 from_ns, __u64 to_ns)
-{
-	for (size_t i = 0; i < e->injection_count; i++) {
-		const struct explain_injection *injection = &e->injections[i];
-
-		if (injection->point == point && injection->from_ns <= to_ns &&
-		    (!injection->to_ns || injection->to_ns >= from_ns) &&
-		    injection_means(e, injection, device))
-			return injection;
-	}
-	return NULL;
 }
 
 const struct taken_time *explain_taken_before(const struct explain *e, const struct fault *fault,

@@ -78,7 +78,7 @@ static enum explain_cause put_busy(struct stage_search *s, const struct dispatch
 static enum explain_cause put_cpu(struct stage_search *s, const struct dispatch *d,
 				  struct sentence *words)
 {
-	const struct explain_injection *hog =
+	const struct explain_injected hog =
 		explain_injected(s->e, s->fault->device, POINT_HOG, s->from_ns, s->to_ns);
 	struct explained item = {.cause = CAUSE_CPU,
 				 .evidence = "run",
@@ -89,12 +89,11 @@ static enum explain_cause put_cpu(struct stage_search *s, const struct dispatch 
 
 	sentence_add(words, ": its handler, thread %u, waited for a CPU", s->fault->handler_tid);
 	tell_scheduling(s, d, words);
-	if (hog) {
+	if (hog.count) {
 		sentence_add(words, ", while ");
-		explain_tell_injection(words, hog);
-		sentence_add(words, " was under way");
-		s->found = 1;
-		s->details[0] = explained_injection(EXPLAIN_STAGE, s->stage, hog);
+		explain_tell_injected(words, &hog);
+		sentence_add(words, " under way");
+		stage_search_add_injected(s, &hog, 0);
 	}
 	stage_search_tell_rest(s, words, d->rest);
 	return stage_search_put(s, item, words);
@@ -102,20 +101,22 @@ static enum explain_cause put_cpu(struct stage_search *s, const struct dispatch 
 
 /* What it delays it delays at the same time as what else there is: it comes first, as it acts on each. */
 static enum explain_cause put_delayed(struct stage_search *s, const struct dispatch *d,
-				      const struct explain_injection *injection,
+				      const struct explain_injected *injected,
 				      struct sentence *words)
 {
 	char text[UNITS_TEXT];
 
 	sentence_add(words, ": ");
-	explain_tell_injection(words, injection);
-	sentence_add(words, " was under way");
+	explain_tell_injected(words, injected);
+	sentence_add(words, " under way");
 	if (d->busy)
 		sentence_add(words, "; for %s of it its handler was busy with %zu other group%s",
 			     units_format_duration(d->busy, text), s->found,
 			     s->found == 1 ? "" : "s");
 	tell_scheduling(s, d, words);
-	return stage_search_put(s, explained_injection(EXPLAIN_STAGE, s->stage, injection), words);
+	stage_search_add_injected(s, injected, 1);
+	return stage_search_put(s, explained_injection(EXPLAIN_STAGE, s->stage, injected->all[0]),
+				words);
 }
 
 static enum explain_cause put_dispatch_rest(struct stage_search *s, const struct dispatch *d,
@@ -132,14 +133,14 @@ enum explain_cause explain_dispatch(struct stage_search *s, struct sentence *wor
 {
 	const struct memory *runs = NULL;
 	struct dispatch d = {0};
-	const struct explain_injection *injection;
+	struct explain_injected injected;
 	__u64 index = 0, all = stage_search_ns(s), since;
 
 	stage_search_group(s, EVENT_FAULT_ISR);
 	d.group = stage_search_covered_ns(s);
 	if (2 * d.group > all)
 		return stage_search_put_group(s, words);
-	since = s->from_ns + d.group;
+	since = s->own_ns = s->from_ns + d.group;
 	s->found = 0;
 	d.run = explain_run_of(s->e, s->fault, &runs, &index);
 	if (runs)
@@ -147,9 +148,9 @@ enum explain_cause explain_dispatch(struct stage_search *s, struct sentence *wor
 	if (d.run && d.run->ran_ns > since && d.run->ran_ns <= s->to_ns)
 		d.cpu = d.run->ran_ns - (d.run->woken_ns > since ? d.run->woken_ns : since);
 	d.rest = all > d.group + d.busy + d.cpu ? all - d.group - d.busy - d.cpu : 0;
-	injection = explain_injected(s->e, s->fault->device, POINT_DISPATCH, since, since);
-	if (injection)
-		return put_delayed(s, &d, injection, words);
+	injected = explain_injected(s->e, s->fault->device, POINT_DISPATCH, since, since);
+	if (injected.count)
+		return put_delayed(s, &d, &injected, words);
 	if (d.busy >= d.cpu && d.busy >= d.rest && s->found)
 		return put_busy(s, &d, words);
 	s->found = 0;

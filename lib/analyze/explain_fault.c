@@ -60,6 +60,25 @@ static void tell_owner(const struct fault *fault, const struct device_info *info
 		sentence_add(words, ", PASID %u", fault->pasid);
 }
 
+/* Who freed the page had not ended by then, whatever became of it later. */
+static void evicted_by(const struct explain *e, const struct fault *fault,
+		       const struct taken_time *taken, struct explain_injected *known,
+		       struct explain_injected *perhaps)
+{
+	__u64 when = taken->sent_ns;
+
+	*known = explain_injected(e, fault->device, POINT_EVICT, when, when);
+	*perhaps = explain_perhaps_injected(e, fault->device, POINT_EVICT, when, when);
+	explain_evicted_by(known, taken);
+	explain_evicted_by(perhaps, taken);
+	if (explain_freed(perhaps, taken)) {
+		*known = *perhaps;
+		perhaps->count = 0;
+	} else if (explain_freed(known, taken)) {
+		perhaps->count = 0;
+	}
+}
+
 /* Why the page was absent, and how it came. */
 static void put_memory(const struct explain *e, const struct fault *fault, struct explanation *to)
 {
@@ -67,7 +86,7 @@ static void put_memory(const struct explain *e, const struct fault *fault, struc
 	const struct device_info *info = session_device(e->analysis->session, fault->device);
 	const struct taken_time *taken = explain_taken_before(e, fault, begin);
 	struct explained item = of_itself(EXPLAIN_MEMORY, fault);
-	const struct explain_injection *evict;
+	struct explain_injected perhaps, evict;
 	struct sentence words = {0};
 	char ago[UNITS_TEXT];
 
@@ -89,19 +108,21 @@ static void put_memory(const struct explain *e, const struct fault *fault, struc
 	item.to_ns = taken->freed_ns;
 	item.count = taken->token;
 	item.instance = 0;
-	sentence_add(&words, "; the page had been taken back %s before%s",
+	sentence_add(&words, "; the page had been taken back %s before%s%s",
 		     units_format_duration(begin - taken->sent_ns, ago),
-		     taken->written ? " and written to storage" : "");
-	evict = explain_injected(e, fault->device, POINT_EVICT, taken->sent_ns, taken->sent_ns);
-	if (evict) {
+		     taken->written ? " and written to storage" : "",
+		     explain_lossy(e) ? ", the last time that was seen" : "");
+	evicted_by(e, fault, taken, &evict, &perhaps);
+	if (evict.count) {
 		sentence_add(&words, ", while ");
-		explain_tell_injection(&words, evict);
-		sentence_add(&words, " was under way");
+		explain_tell_injected(&words, &evict);
+		sentence_add(&words, " under way");
 	}
+	explain_tell_perhaps(e, &words, &perhaps);
 	sentence_add(&words, ".");
 	explanation_add(to, item, &words);
-	if (evict)
-		explanation_add(to, explained_injection(EXPLAIN_MEMORY, STAGES, evict), NULL);
+	explanation_add_injected(to, EXPLAIN_MEMORY, STAGES, &evict);
+	explanation_add_perhaps(to, EXPLAIN_MEMORY, STAGES, &perhaps);
 }
 
 static void put_outcome(const struct explain *e, const struct fault *fault, struct explanation *to)
@@ -110,12 +131,19 @@ static void put_outcome(const struct explain *e, const struct fault *fault, stru
 	struct explained item = of_itself(EXPLAIN_OUTCOME, fault);
 	struct sentence words = {0};
 	char text[UNITS_TEXT], span[SPAN_TEXT];
+	__u64 stages = explain_stages_ns(fault);
 
 	item.ns = fault_end_ns(fault) - fault_known_ns(fault);
 	sentence_add(&words, "It was %s", unknown_state_name(numbers, fault->state));
 	sentence_add(&words, " after %s", units_format_duration(item.ns, text));
-	if (fault->state != FAULT_COMPLETE)
-		sentence_add(&words, ", as far as it was seen (%s)", stage_span(fault->seen, span));
+	stage_span(fault->seen, span);
+	/* What is said of stages below is of their sum, where the host or the request went on after that end. */
+	if (fault->abandoned_ns || stages != item.ns)
+		sentence_add(&words, "%s; its stages, as far as they were seen (%s), took %s",
+			     fault->abandoned_ns ? ", when its device gave up" : "", span,
+			     units_format_duration(stages, text));
+	else if (fault->state != FAULT_COMPLETE)
+		sentence_add(&words, ", as far as it was seen (%s)", span);
 	sentence_add(&words, "; response: %s, page: %s.", fault_response_name(fault),
 		     fault_effort_name(fault));
 	explanation_add(to, item, &words);
@@ -172,9 +200,17 @@ static const struct event *overflow_of(const struct explain *e, const struct fau
 	return near;
 }
 
+static void find_both(const struct explain *e, __u32 device, unsigned int point, __u64 from_ns,
+		      __u64 to_ns, struct explain_injected *injected,
+		      struct explain_injected *perhaps)
+{
+	*injected = explain_injected(e, device, point, from_ns, to_ns);
+	*perhaps = explain_perhaps_injected(e, device, point, from_ns, to_ns);
+}
+
 static void tell_overflow(const struct explain *e, const struct fault *fault,
 			  struct explained *item, struct sentence *words,
-			  const struct explain_injection **injection)
+			  struct explain_injected *injected, struct explain_injected *perhaps)
 {
 	const struct event *overflow = overflow_of(e, fault);
 
@@ -188,8 +224,8 @@ static void tell_overflow(const struct explain *e, const struct fault *fault,
 	item->instance = overflow->instance;
 	item->address = overflow->address;
 	sentence_add(words, "; it has %llu entries", overflow->value);
-	*injection = explain_injected(e, overflow->device, POINT_OVERFLOW, overflow->time_ns,
-				      overflow->time_ns);
+	find_both(e, overflow->device, POINT_OVERFLOW, overflow->time_ns, overflow->time_ns,
+		  injected, perhaps);
 }
 
 /* What became of it says more than what took longest. */
@@ -219,7 +255,7 @@ static void tell_slowest(const struct fault *fault, unsigned int slowest, __u64 
 	sentence_add(words, " (stage %s: %s of %s)",
 		     stage_label(slowest, stage_before(fault->seen, slowest), label),
 		     units_format_duration(ns, part),
-		     units_format_duration(fault_last_ns(fault) - fault_first_ns(fault), all));
+		     units_format_duration(explain_stages_ns(fault), all));
 }
 
 static void put_cause(const struct explain *e, const struct fault *fault, struct explanation *to,
@@ -227,7 +263,7 @@ static void put_cause(const struct explain *e, const struct fault *fault, struct
 {
 	enum explain_cause cause = to->cause = cause_of_state(fault, stage_cause);
 	struct explained item = of_itself(EXPLAIN_CAUSE, fault);
-	const struct explain_injection *injection = NULL;
+	struct explain_injected injected = {0}, perhaps = {0};
 	unsigned int slowest = fault_slowest_stage(fault);
 	__u64 begin = fault_known_ns(fault), end = fault_end_ns(fault);
 	struct sentence words = {0};
@@ -243,27 +279,28 @@ static void put_cause(const struct explain *e, const struct fault *fault, struct
 	else if (cause == CAUSE_SILENT && stage_cause != CAUSE_UNKNOWN)
 		sentence_add(&words, "; what took longest: %s", cause_words(stage_cause));
 	if (cause == CAUSE_OVERFLOW || cause == CAUSE_DISCARDED)
-		tell_overflow(e, fault, &item, &words, &injection);
+		tell_overflow(e, fault, &item, &words, &injected, &perhaps);
 	else if (cause == CAUSE_LOST)
-		injection = explain_injected(e, fault->device, POINT_LOST,
-					     explain_at(fault, EVENT_FAULT_RESPONSE), end);
+		find_both(e, fault->device, POINT_LOST, explain_at(fault, EVENT_FAULT_RESPONSE),
+			  end, &injected, &perhaps);
 	else if (fault->code == RESPONSE_FAILURE && explain_at(fault, EVENT_FAULT_RESPONSE))
-		injection = explain_injected(e, fault->device, POINT_FAILURE, begin, end);
+		find_both(e, fault->device, POINT_FAILURE, begin, end, &injected, &perhaps);
 	if (fault->code == RESPONSE_FAILURE && explain_at(fault, EVENT_FAULT_RESPONSE))
 		sentence_add(&words, "; the response told its device of a failure%s",
 			     explain_at(fault, EVENT_FAULT_MAPPED) ? ", though the page was mapped"
 								   : "");
 	else if (fault->code == RESPONSE_INVALID && explain_at(fault, EVENT_FAULT_RESPONSE))
 		sentence_add(&words, "; the host refused it");
-	if (injection) {
+	if (injected.count) {
 		sentence_add(&words, ", while ");
-		explain_tell_injection(&words, injection);
-		sentence_add(&words, " was under way");
+		explain_tell_injected(&words, &injected);
+		sentence_add(&words, " under way");
 	}
+	explain_tell_perhaps(e, &words, &perhaps);
 	sentence_add(&words, ".");
 	explanation_add(to, item, &words);
-	if (injection)
-		explanation_add(to, explained_injection(EXPLAIN_CAUSE, slowest, injection), NULL);
+	explanation_add_injected(to, EXPLAIN_CAUSE, slowest, &injected);
+	explanation_add_perhaps(to, EXPLAIN_CAUSE, slowest, &perhaps);
 }
 
 void explain_fault(struct explain *e, const struct explain_fault *kept, struct explanation *to)

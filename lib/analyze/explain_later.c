@@ -156,26 +156,14 @@ static void explain_tell_later(struct explain *e, const struct fault *fault, str
 		tell_broken(e, b, to);
 }
 
-void explain_later(struct explain *e, struct explanation *to)
+static void tell_loss(const struct explain *e, struct explanation *to)
 {
 	unsigned int floor = floor_of(e->analysis);
-	size_t before = to->count;
 	struct sentence words = {0};
 	char text[FLOOR_TEXT];
 
-	explain_tell_later(e, &to->fault, to);
-	for (size_t i = before; i < to->count; i++)
-		before += to->items[i].part != EXPLAIN_OBJECTIVE;
-	if (e->analysis->slo && before == to->count) {
-		struct explained item =
-			explained_fault(EXPLAIN_OBJECTIVE, STAGES, CAUSE_UNKNOWN, &to->fault);
-
-		sentence_add(&words, "No objective that broke is known to have broken for it.");
-		explanation_add(to, item, &words);
-	}
 	if (!floor)
 		return;
-	words = (struct sentence){0};
 	sentence_add(&words, "Unknown: whether there was more, as not all was recorded: %s.",
 		     floor_text(floor, text));
 	explanation_add(to,
@@ -187,6 +175,31 @@ void explain_later(struct explain *e, struct explanation *to)
 			&words);
 }
 
+void explain_later(struct explain *e, struct explanation *to)
+{
+	size_t before = to->count;
+	struct sentence words = {0};
+
+	explain_tell_later(e, &to->fault, to);
+	for (size_t i = before; i < to->count; i++)
+		before += to->items[i].part != EXPLAIN_OBJECTIVE;
+	if (e->analysis->slo && before == to->count) {
+		struct explained item =
+			explained_fault(EXPLAIN_OBJECTIVE, STAGES, CAUSE_UNKNOWN, &to->fault);
+
+		sentence_add(&words, "No objective that broke is known to have broken for it.");
+		explanation_add(to, item, &words);
+	}
+	tell_loss(e, to);
+}
+
+void explain_loss_later(struct explain *e, const struct explain_wish *wish)
+{
+	explanation_begin(&e->now, e->analysis, &(struct explain_fault){0});
+	tell_loss(e, &e->now);
+	if (e->now.count)
+		wish->explained(wish->self, &e->now);
+}
 static bool may_be_named(const struct explain *e, __u32 device)
 {
 	const struct device_info *info = session_device(e->analysis->session, device);

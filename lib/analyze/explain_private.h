@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What is kept to explain by. explain.c: when a fault is explained; explain_context.c: what is remembered and how it is
- * found; explain_stages.c: why each stage took its time; explain_fault.c: all else of a fault; explain_later.c: what is
+ * found; explain_injections.c: those that were under way; explain_stages.c: why each stage took its time; explain_fault.c: all else of a fault; explain_later.c: what is
  * known at the end; explain_text.c: building and writing.
  */
 #ifndef FAULTLINE_EXPLAIN_PRIVATE_H
@@ -75,7 +75,17 @@ struct explain_injection {
 	__u64 id, from_ns, to_ns; /* to_ns 0: it goes on */
 	__u32 device;
 	__u32 pid; /* of its machine, of DEVICE_ALL */
+	__u32 tid; /* that began it, and evicts for it: some, not all */
 	__u8 point;
+	bool wrote,
+		wrote_not; /* it has evicted with, without writing to storage: its kind is one of these */
+};
+
+/* Those of one point that were under way. */
+#define EXPLAIN_INJECTED_MOST 8
+struct explain_injected {
+	const struct explain_injection *all[EXPLAIN_INJECTED_MOST];
+	size_t count;
 };
 
 #define TAKEN_TIMES 4
@@ -86,6 +96,7 @@ struct explain_taken {
 	} key;
 	struct taken_time {
 		__u64 sent_ns, freed_ns, token;
+		__u32 tid; /* that freed it */
 		bool written;
 	} at[TAKEN_TIMES];
 	unsigned int next;
@@ -126,6 +137,7 @@ struct explain {
 	struct pool thread_pool, taken_pool, named_pool, broken_pool;
 	struct explain_injection *injections;
 	size_t injection_count, injection_room;
+	bool foreseen; /* the injections, with their ends */
 	struct explain_taken *taken;
 	bool taken_full;
 	struct explain_named *named;
@@ -139,12 +151,24 @@ struct explain {
 /* explain_context.c */
 void explain_remember_fault(struct explain *e, const struct fault *fault);
 void explain_remember(struct explain *e, const struct event *event);
+/* explain_injections.c: begins, ends, or evicts. */
+void explain_remember_injection(struct explain *e, const struct event *event);
 void explain_context_init(struct explain *e);
 void explain_context_free(struct explain *e);
 const struct explain_run *explain_run_of(const struct explain *e, const struct fault *fault,
 					 const struct memory **runs, __u64 *index);
-const struct explain_injection *explain_injected(const struct explain *e, __u32 device,
+/* Those that are known to have been under way ... */
+struct explain_injected explain_injected(const struct explain *e, __u32 device, unsigned int point,
+					 __u64 from_ns, __u64 to_ns);
+/* ... and those whose end was not seen, where it may have been lost. */
+struct explain_injected explain_perhaps_injected(const struct explain *e, __u32 device,
 						 unsigned int point, __u64 from_ns, __u64 to_ns);
+/* Of these the one that evicted the page, else all that may have. */
+void explain_evicted_by(struct explain_injected *injected, const struct taken_time *taken);
+/* Whether the first of them did: its own thread freed it. */
+bool explain_freed(const struct explain_injected *injected, const struct taken_time *taken);
+/* Whether events lack. */
+bool explain_lossy(const struct explain *e);
 /* The last time before `before_ns` that the page was taken from its device; NULL: none was seen. */
 const struct taken_time *explain_taken_before(const struct explain *e, const struct fault *fault,
 					      __u64 before_ns);
@@ -167,6 +191,7 @@ struct stage_search {
 	struct explanation *to;
 	unsigned int stage;
 	__u64 from_ns, to_ns;
+	__u64 own_ns;	   /* since when it is the page's own turn; 0: not known */
 	struct fault last; /* of those that were looked for, the one that lasted longest */
 	__u64 last_ns;	   /* until then */
 	size_t found;
@@ -174,6 +199,10 @@ struct stage_search {
 };
 
 __u64 stage_search_ns(const struct stage_search *search);
+/* What shares are of: all stages that were measured, also where a later one was stamped first. */
+__u64 explain_stages_ns(const struct fault *fault);
+void stage_search_add_injected(struct stage_search *search, const struct explain_injected *injected,
+			       size_t from);
 /* From its beginning until what was found last. */
 __u64 stage_search_covered_ns(const struct stage_search *search);
 /* "; of 1.2ms of it nothing that was recorded says why", unless it is next to nothing. */
@@ -209,8 +238,16 @@ struct explained *explanation_add(struct explanation *to, struct explained item,
 				  const struct sentence *words);
 void explanation_begin(struct explanation *to, const struct analysis *analysis,
 		       const struct explain_fault *fault);
-/* "an injection (id 3) that delays stage resolve" */
-void explain_tell_injection(struct sentence *words, const struct explain_injection *injection);
+/* "an injection that evicts pages (id 1) was", "injections 1 and 2 that evict pages were" */
+void explain_tell_injected(struct sentence *words, const struct explain_injected *injected);
+/* "; an injection ... (id 1) had begun: its end was not seen, and events were lost: it may have ended" */
+void explain_tell_perhaps(const struct explain *e, struct sentence *words,
+			  const struct explain_injected *perhaps);
+void explanation_add_injected(struct explanation *to, enum explain_part part, unsigned int stage,
+			      const struct explain_injected *injected);
+/* Of an injection that may have ended: no cause. */
+void explanation_add_perhaps(struct explanation *to, enum explain_part part, unsigned int stage,
+			     const struct explain_injected *perhaps);
 /* "group 3.7 of vm1/disk" */
 void explain_tell_group(struct sentence *words, const struct explain *e, __u32 device, __u32 group,
 			__u32 instance);

@@ -33,10 +33,21 @@ __u64 stage_search_covered_ns(const struct stage_search *s)
 	return s->last_ns > s->from_ns ? s->last_ns - s->from_ns : 0;
 }
 
+__u64 explain_stages_ns(const struct fault *fault)
+{
+	struct stage_times times;
+	__u64 ns = 0;
+
+	stage_times(fault, &times);
+	for (unsigned int k = 0; k < STAGES; k++)
+		ns += times.measured & 1u << k ? times.ns[k] : 0;
+	return ns;
+}
+
 /* "Stage dispatch took 3.10ms (60%)" */
 static void tell_stage(const struct stage_search *s, struct sentence *words)
 {
-	__u64 total = fault_last_ns(s->fault) - fault_first_ns(s->fault);
+	__u64 total = explain_stages_ns(s->fault);
 	char label[STAGE_LABEL], text[UNITS_TEXT];
 
 	sentence_add(words, "Stage %s took %s",
@@ -47,10 +58,40 @@ static void tell_stage(const struct stage_search *s, struct sentence *words)
 			     100.0 * (double)stage_search_ns(s) / (double)total);
 }
 
+/* Further evidence of those from the `from`th on. */
+void stage_search_add_injected(struct stage_search *s, const struct explain_injected *injected,
+			       size_t from)
+{
+	for (size_t i = from; i < injected->count; i++) {
+		if (s->found < EXPLAIN_DETAILS)
+			s->details[s->found] =
+				explained_injection(EXPLAIN_STAGE, s->stage, injected->all[i]);
+		s->found++;
+	}
+}
+
+/* One that delays this stage and whose end may have been lost is no cause, and is not left out. */
+static struct explain_injected perhaps_delayed(const struct stage_search *s)
+{
+	static const unsigned int points[STAGES] = {[STAGE_DELIVERY] = POINT_DELIVERY,
+						    [STAGE_DISPATCH] = POINT_DISPATCH,
+						    [STAGE_RESOLVE] = POINT_RESOLVE,
+						    [STAGE_RESPOND] = POINT_RESPOND};
+	bool has_point = points[s->stage] || s->stage == STAGE_DELIVERY;
+
+	if (!has_point || !s->own_ns)
+		return (struct explain_injected){0};
+	return explain_perhaps_injected(s->e, s->fault->device, points[s->stage], s->from_ns,
+					s->own_ns);
+}
+
 /* The stage's sentence with the first piece of its evidence, then the others. */
 enum explain_cause stage_search_put(struct stage_search *s, struct explained item,
 				    struct sentence *words)
 {
+	const struct explain_injected perhaps = perhaps_delayed(s);
+
+	explain_tell_perhaps(s->e, words, &perhaps);
 	item.part = EXPLAIN_STAGE;
 	item.stage = s->stage;
 	item.ns = stage_search_ns(s);
@@ -58,15 +99,18 @@ enum explain_cause stage_search_put(struct stage_search *s, struct explained ite
 	explanation_add(s->to, item, words);
 	for (size_t i = 0; i < s->found && i < EXPLAIN_DETAILS; i++)
 		explanation_add(s->to, s->details[i], NULL);
+	explanation_add_perhaps(s->to, EXPLAIN_STAGE, s->stage, &perhaps);
 	return item.cause;
 }
 
 static enum explain_cause put_injection(struct stage_search *s, struct sentence *words,
-					const struct explain_injection *injection)
+					const struct explain_injected *injected)
 {
-	explain_tell_injection(words, injection);
-	sentence_add(words, " was under way");
-	return stage_search_put(s, explained_injection(EXPLAIN_STAGE, s->stage, injection), words);
+	explain_tell_injected(words, injected);
+	sentence_add(words, " under way");
+	stage_search_add_injected(s, injected, 1);
+	return stage_search_put(s, explained_injection(EXPLAIN_STAGE, s->stage, injected->all[0]),
+				words);
 }
 
 enum explain_cause stage_search_put_itself(struct stage_search *s, struct sentence *words,
@@ -123,7 +167,7 @@ void stage_search_tell_rest(const struct stage_search *s, struct sentence *words
 
 static enum explain_cause why_delivery(struct stage_search *s, struct sentence *words)
 {
-	const struct explain_injection *injection =
+	struct explain_injected injected =
 		explain_injected(s->e, s->fault->device, POINT_DELIVERY, s->from_ns, s->from_ns);
 	char text[UNITS_TEXT];
 
@@ -134,8 +178,8 @@ static enum explain_cause why_delivery(struct stage_search *s, struct sentence *
 		return stage_search_put_itself(s, words, CAUSE_INTERRUPT);
 	}
 	explain_each_near(s->e, s->fault, s->from_ns, s->to_ns, ahead_in_queue, s);
-	if (injection)
-		return put_injection(s, words, injection);
+	if (injected.count)
+		return put_injection(s, words, &injected);
 	if (2 * stage_search_covered_ns(s) < stage_search_ns(s)) {
 		sentence_add(words, "from the request's place in the queue until its interrupt was "
 				    "handled; what that waited for is not recorded");
@@ -146,13 +190,13 @@ static enum explain_cause why_delivery(struct stage_search *s, struct sentence *
 	explain_tell_group(words, s->e, s->last.device, s->last.group, s->last.instance);
 	sentence_add(words, ", for %s of it",
 		     units_format_duration(stage_search_covered_ns(s), text));
-	injection = explain_injected(s->e, s->last.device, POINT_DELIVERY,
-				     explain_at(&s->last, EVENT_FAULT_REQUEST),
-				     explain_at(&s->last, EVENT_FAULT_REQUEST));
-	if (injection) {
-		sentence_add(words, ", which ");
-		explain_tell_injection(words, injection);
-		sentence_add(words, " may have held up");
+	injected = explain_injected(s->e, s->last.device, POINT_DELIVERY,
+				    explain_at(&s->last, EVENT_FAULT_REQUEST),
+				    explain_at(&s->last, EVENT_FAULT_REQUEST));
+	if (injected.count) {
+		sentence_add(words, ", which came while ");
+		explain_tell_injected(words, &injected);
+		sentence_add(words, " under way");
 	}
 	return stage_search_put(s, explained_fault(EXPLAIN_STAGE, s->stage, CAUSE_ORDER, &s->last),
 				words);
@@ -183,6 +227,21 @@ void stage_search_group(struct stage_search *s, unsigned int kind)
 			  kind == EVENT_FAULT_ISR ? group_interrupted : group_mapped, s);
 }
 
+/* What delays a stage delays that of each page in turn. */
+static void tell_group_injected(struct stage_search *s, struct sentence *words)
+{
+	unsigned int point = s->stage == STAGE_RESOLVE ? POINT_RESOLVE : POINT_RESPOND;
+	const struct explain_injected injected =
+		explain_injected(s->e, s->fault->device, point, s->from_ns, s->last_ns);
+
+	if (s->stage == STAGE_DISPATCH || !injected.count)
+		return;
+	sentence_add(words, ", while ");
+	explain_tell_injected(words, &injected);
+	sentence_add(words, " under way");
+	stage_search_add_injected(s, &injected, 0);
+}
+
 enum explain_cause stage_search_put_group(struct stage_search *s, struct sentence *words)
 {
 	char text[UNITS_TEXT];
@@ -191,6 +250,7 @@ enum explain_cause stage_search_put_group(struct stage_search *s, struct sentenc
 		     ": for %s of it %zu other page%s of its group, the last of address 0x%llx",
 		     units_format_duration(stage_search_covered_ns(s), text), s->found,
 		     s->found == 1 ? " was served" : "s were served", s->last.address);
+	tell_group_injected(s, words);
 	return stage_search_put(s, explained_fault(EXPLAIN_STAGE, s->stage, CAUSE_GROUP, &s->last),
 				words);
 }
@@ -200,7 +260,7 @@ static enum explain_cause why_resolve_own(struct stage_search *s, struct sentenc
 {
 	const struct fault *fault = s->fault;
 	__u64 since = s->last_ns > s->from_ns ? s->last_ns : s->from_ns;
-	const struct explain_injection *injection =
+	const struct explain_injected injected =
 		explain_injected(s->e, fault->device, POINT_RESOLVE, since, since);
 	char text[UNITS_TEXT];
 
@@ -212,9 +272,9 @@ static enum explain_cause why_resolve_own(struct stage_search *s, struct sentenc
 	if (fault->mm_ns)
 		sentence_add(words, "; %s of it in handle_mm_fault (%s)",
 			     units_format_duration(fault->mm_ns, text), fault_cause_name(fault));
-	if (injection) {
+	if (injected.count) {
 		sentence_add(words, "; ");
-		return put_injection(s, words, injection);
+		return put_injection(s, words, &injected);
 	}
 	return stage_search_put_itself(s, words,
 				       fault->flags & EVENT_MAJOR  ? CAUSE_STORAGE
@@ -227,6 +287,7 @@ static enum explain_cause why_resolve(struct stage_search *s, struct sentence *w
 	const struct fault *fault = s->fault;
 
 	stage_search_group(s, EVENT_FAULT_MAPPED);
+	s->own_ns = s->from_ns + stage_search_covered_ns(s);
 	if (2 * stage_search_covered_ns(s) > stage_search_ns(s))
 		return stage_search_put_group(s, words);
 	sentence_add(words, ": %s",
@@ -239,17 +300,16 @@ static enum explain_cause why_resolve(struct stage_search *s, struct sentence *w
 
 static enum explain_cause why_respond(struct stage_search *s, struct sentence *words)
 {
-	const struct explain_injection *injection;
-	__u64 since;
+	struct explain_injected injected;
 
 	stage_search_group(s, EVENT_FAULT_MAPPED);
-	since = s->last_ns > s->from_ns ? s->last_ns : s->from_ns;
-	injection = explain_injected(s->e, s->fault->device, POINT_RESPOND, since, since);
+	s->own_ns = s->from_ns + stage_search_covered_ns(s);
+	injected = explain_injected(s->e, s->fault->device, POINT_RESPOND, s->own_ns, s->own_ns);
 	if (2 * stage_search_covered_ns(s) > stage_search_ns(s))
 		return stage_search_put_group(s, words);
-	if (injection) {
+	if (injected.count) {
 		sentence_add(words, ": ");
-		return put_injection(s, words, injection);
+		return put_injection(s, words, &injected);
 	}
 	sentence_add(words, ": after the page was mapped");
 	return stage_search_put_itself(s, words, CAUSE_UNKNOWN);
@@ -295,6 +355,7 @@ static enum explain_cause why_merged(struct stage_search *s, struct sentence *wo
 {
 	sentence_add(words, ": stages before it were not seen, so that their time cannot be told "
 			    "from its own, nor explained");
+	s->own_ns = 0;
 	return stage_search_put_itself(s, words, CAUSE_UNKNOWN);
 }
 
@@ -337,7 +398,7 @@ enum explain_cause explain_stages(const struct explain *e, const struct fault *f
 		if (!(times.measured & 1u << k))
 			continue;
 		begin = s.to_ns;
-		s.last_ns = s.from_ns;
+		s.last_ns = s.own_ns = s.from_ns;
 		found_cause = why_stage(&s, times.merged & 1u << k);
 		if (k == slowest)
 			cause = found_cause;

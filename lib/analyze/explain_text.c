@@ -103,26 +103,76 @@ bool explanation_copy(struct explanation *to, const struct explanation *from)
 	return true;
 }
 
-void explain_tell_injection(struct sentence *words, const struct explain_injection *injection)
+static void tell_those(struct sentence *words, const struct explain_injected *injected)
 {
-	static const char *const does[EXPLAIN_POINTS] = {
-		[POINT_DELIVERY] = "delays stage delivery",
-		[POINT_DISPATCH] = "delays stage dispatch",
-		[POINT_RESOLVE] = "delays stage resolve",
-		[POINT_RESPOND] = "delays stage respond",
-		[POINT_LOST] = "loses responses",
-		[POINT_FAILURE] = "makes responses failures",
-		[POINT_OVERFLOW] = "makes the page request queue behave as if full",
-		[POINT_DUPLICATE] = "raises requests twice",
-		[POINT_EVICT] = "evicts pages",
-		[POINT_HOG] = "keeps CPUs busy",
+	static const struct {
+		const char *verb, *rest; /* of several; of one it has an s */
+	} does[EXPLAIN_POINTS] = {
+		[POINT_DELIVERY] = {"delay", "stage delivery"},
+		[POINT_DISPATCH] = {"delay", "stage dispatch"},
+		[POINT_RESOLVE] = {"delay", "stage resolve"},
+		[POINT_RESPOND] = {"delay", "stage respond"},
+		[POINT_LOST] = {"lose", "responses"},
+		[POINT_FAILURE] = {"make", "responses failures"},
+		[POINT_OVERFLOW] = {"make", "the page request queue behave as if full"},
+		[POINT_DUPLICATE] = {"raise", "requests twice"},
+		[POINT_EVICT] = {"evict", "pages"},
+		[POINT_HOG] = {"keep", "CPUs busy"},
 	};
+	unsigned int point = injected->all[0]->point;
+	bool known = point < EXPLAIN_POINTS && does[point].verb;
+	const char *verb = known ? does[point].verb : "act";
+	const char *rest = known ? does[point].rest : "elsewhere";
 
-	sentence_add(words, "an injection that %s (id %llu)",
-		     injection->point < EXPLAIN_POINTS && does[injection->point]
-			     ? does[injection->point]
-			     : "acts elsewhere",
-		     injection->id);
+	if (injected->count == 1) {
+		sentence_add(words, "an injection that %ss %s (id %llu)", verb, rest,
+			     injected->all[0]->id);
+		return;
+	}
+	sentence_add(words, "injections");
+	for (size_t i = 0; i < injected->count; i++)
+		sentence_add(words, "%s %llu",
+			     !i				? ""
+			     : i + 1 == injected->count ? " and"
+							: ",",
+			     injected->all[i]->id);
+	sentence_add(words, " that %s %s", verb, rest);
+}
+
+void explain_tell_injected(struct sentence *words, const struct explain_injected *injected)
+{
+	tell_those(words, injected);
+	sentence_add(words, "%s", injected->count == 1 ? " was" : " were");
+}
+
+void explain_tell_perhaps(const struct explain *e, struct sentence *words,
+			  const struct explain_injected *perhaps)
+{
+	if (!perhaps->count)
+		return;
+	sentence_add(words, "; ");
+	tell_those(words, perhaps);
+	sentence_add(words, " had begun: its end was not seen, and %s: it may have ended",
+		     explain_lossy(e) ? "events were lost"
+				      : "ends of injections were not recorded");
+}
+
+void explanation_add_injected(struct explanation *to, enum explain_part part, unsigned int stage,
+			      const struct explain_injected *injected)
+{
+	for (size_t i = 0; i < injected->count; i++)
+		explanation_add(to, explained_injection(part, stage, injected->all[i]), NULL);
+}
+
+void explanation_add_perhaps(struct explanation *to, enum explain_part part, unsigned int stage,
+			     const struct explain_injected *perhaps)
+{
+	for (size_t i = 0; i < perhaps->count; i++) {
+		struct explained item = explained_injection(part, stage, perhaps->all[i]);
+
+		item.cause = CAUSE_UNKNOWN;
+		explanation_add(to, item, NULL);
+	}
 }
 
 void explain_tell_group(struct sentence *words, const struct explain *e, __u32 device, __u32 group,
@@ -196,23 +246,41 @@ static bool names_group(const struct explain_row *row)
 	return evidence_has_device(row) && row->item->instance;
 }
 
+/* Stages are of the fault's time; I/Os, windows and the like last longer, or lie elsewhere. */
+static bool is_of_stages(enum explain_part part)
+{
+	return part == EXPLAIN_CAUSE || part == EXPLAIN_STAGE || part == EXPLAIN_OUTCOME;
+}
+
 static double explained_share(const struct explain_row *row)
 {
-	if (!row->total || row->item->ns == 0)
+	if (!row->total || row->item->ns == 0 || !is_of_stages(row->item->part))
 		return 0.0 / 0.0;
 	return 100.0 * (double)row->item->ns / (double)row->total;
 }
 
+/* Without a row it is of the recording. */
+static const char *explained_device(const struct explain_row *row, const struct session *session,
+				    char *text)
+{
+	return row->explanation->row
+		       ? session_device_name(session, row->explanation->fault.device, text)
+		       : "-";
+}
+
 #define EXPLANATION(COLUMN)                                                                      \
-	COLUMN(row, none, COUNT, 6, SHOWN, row->explanation->row)                                \
+	COLUMN(row, none, COUNT, 6, SHOWN, count_or_none(row->explanation->row))                 \
 	COLUMN(sentence, none, COUNT, 8, SHOWN, row->sentence)                                   \
 	COLUMN(start, none, TIME, 15, WIDE, count_or_none(row->start))                           \
-	COLUMN(device, none, TEXT, 12, SHOWN,                                                    \
-	       session_device_name(context, row->explanation->fault.device, text))               \
-	COLUMN(handle, none, COUNT, 6, WIDE, row->explanation->fault.device)                     \
-	COLUMN(group, none, COUNT, 5, WIDE, row->explanation->fault.group)                       \
-	COLUMN(instance, none, COUNT, 8, WIDE, row->explanation->fault.instance)                 \
-	COLUMN(address, none, ADDRESS, 12, WIDE, row->explanation->fault.address)                \
+	COLUMN(device, none, TEXT, 12, SHOWN, explained_device(row, context, text))              \
+	COLUMN(handle, none, COUNT, 6, WIDE,                                                     \
+	       count_if(row->explanation->row, row->explanation->fault.device))                  \
+	COLUMN(group, none, COUNT, 5, WIDE,                                                      \
+	       count_if(row->explanation->row, row->explanation->fault.group))                   \
+	COLUMN(instance, none, COUNT, 8, WIDE,                                                   \
+	       count_if(row->explanation->row, row->explanation->fault.instance))                \
+	COLUMN(address, none, ADDRESS, 12, WIDE,                                                 \
+	       count_if(row->explanation->row, row->explanation->fault.address))                 \
 	COLUMN(part, none, TEXT, 9, SHOWN, explain_part_name(row->item->part))                   \
 	COLUMN(stage, none, TEXT, 8, WIDE,                                                       \
 	       row->item->stage < STAGES ? stage_name(row->item->stage) : "-")                   \
@@ -264,8 +332,7 @@ void explanation_write_rows(const struct explanation *explanation, struct writer
 {
 	struct explain_row row = {.explanation = explanation,
 				  .start = fault_first_ns(&explanation->fault),
-				  .total = fault_last_ns(&explanation->fault) -
-					   fault_first_ns(&explanation->fault)};
+				  .total = explain_stages_ns(&explanation->fault)};
 
 	explain_begin_table(explanation->analysis, writer);
 	for (size_t i = 0; i < explanation->count; i++) {

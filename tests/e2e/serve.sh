@@ -134,11 +134,13 @@ record_machine
 faults=$(faults_of vm0/disk)
 [ "${faults:-0}" -gt 100 ] && ok "the machine faulted" || not_ok "the machine faulted" "$faults, $(tail -n 2 record.err)"
 settled() { # both have scraped what came last
-	local api
+	local api device
 	for api in "${apis[@]}"; do
-		[ "$(curl -sf "${api#*=}/api/v1/query" --data-urlencode \
-			"query=faultline_ios_total{device=\"vm1/disk\"} == $(awk -F, '$1 == "vm1/disk" {print $2}' csv/io_devices.csv)" |
-			grep -c '"value"')" = 1 ] || return 1
+		for device in vm0/disk vm1/disk; do
+			[ "$(curl -sf "${api#*=}/api/v1/query" --data-urlencode \
+				"query=faultline_ios_total{device=\"$device\"} == $(awk -F, -v device=$device '$1 == device {print $2}' csv/io_devices.csv)" |
+				grep -c '"value"')" = 1 ] || return 1
+		done
 	done
 }
 wait_for 30 settled

@@ -87,13 +87,15 @@ class Log:
             self.sent[record["device"], record["queue"]].append(record)
 
     def evicted_by(self, fault):
-        """The injections whose own threads evict as the fault's page was last evicted: None without an eviction."""
+        """The injections whose own threads evict as the fault's page was last evicted: None without one, or where the last ones differ: of a page that is gone already no device is told."""
         when = self.stages[fault]["detect"]
-        before = [one for one in self.evicted[self.tenants[fault], self.where[fault][3]] if one[0] <= when + EDGE]
         self.kinds = self.kinds or {tid: kind for them in self.evicted.values() for _, kind, tid in them}
-        if not before:
+        all_of = self.evicted[self.tenants[fault], self.where[fault][3]]
+        near = [one for one in all_of if abs(one[0] - when) <= EDGE]
+        before = [one for one in all_of if one[0] < when - EDGE][-2:]
+        if len({kind for _, kind, _ in near + before}) != 1:
             return None
-        return {str(number) for number, tid in self.evictors.items() if self.kinds.get(tid) == before[-1][1]}
+        return {str(number) for number, tid in self.evictors.items() if self.kinds.get(tid) == (near + before)[0][1]}
 
     def group(self, fault):
         """All of one group become known at one time."""

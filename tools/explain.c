@@ -196,7 +196,6 @@ static bool explain_lacks_events(void *self)
 static struct stream explain_ahead(struct offline *o, size_t host)
 {
 	return explain_foresight(o->all[host]->explain);
-};
 }
 
 static int explain_begin(struct offline *o)

@@ -195,8 +195,7 @@ static bool explain_lacks_events(void *self)
 
 static struct stream explain_ahead(struct offline *o, size_t host)
 {
-	return host_lacks_events(o, host) ? explain_foresight(o->all[host]->explain)
-					  : (struct stream){0};
+	return explain_foresight(o->all[host]->explain);
 }
 
 static int explain_begin(struct offline *o)
@@ -205,10 +204,7 @@ static int explain_begin(struct offline *o)
 	int err = wanted_resolve(&verb->wanted, o);
 
 	err = err ? err : offline_read_devices(o);
-	for (size_t i = 0; !err && i < o->count; i++)
-		if (host_lacks_events(o, i))
-			return offline_read_ahead(o, explain_ahead);
-	return err;
+	return err ? err : offline_read_ahead(o, explain_ahead);
 }
 
 int verb_explain(int argc, char **argv)

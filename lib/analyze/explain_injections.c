@@ -66,6 +66,22 @@ static int foresee_events(void *self, const struct event *events, size_t count)
 	return 0;
 }
 
+static bool lacks_events(const struct loss_info *loss)
+{
+	static const unsigned int lack =
+		1u << FLOOR_LOST | 1u << FLOOR_MISSED | 1u << FLOOR_DAMAGED | 1u << FLOOR_UNWRITTEN;
+
+	return floor_of_loss(loss, 0) & lack;
+}
+
+static int foresee_loss(void *self, const struct loss_info *loss)
+{
+	struct explain *e = self;
+
+	e->lossy |= lacks_events(loss);
+	return 0;
+}
+
 static int foresee_end(void *self, __u64 end_ns)
 {
 	(void)end_ns;
@@ -75,7 +91,8 @@ static int foresee_end(void *self, __u64 end_ns)
 
 struct stream explain_foresight(struct explain *e)
 {
-	static const struct stream_ops ops = {.events = foresee_events, .end = foresee_end};
+	static const struct stream_ops ops = {
+		.events = foresee_events, .loss = foresee_loss, .end = foresee_end};
 
 	return e ? (struct stream){&ops, e} : (struct stream){0};
 }
@@ -93,10 +110,7 @@ static bool injection_means(const struct explain *e, const struct explain_inject
 
 bool explain_lossy(const struct explain *e)
 {
-	static const unsigned int lack =
-		1u << FLOOR_LOST | 1u << FLOOR_MISSED | 1u << FLOOR_DAMAGED | 1u << FLOOR_UNWRITTEN;
-
-	return floor_of_loss(session_loss(e->analysis->session), 0) & lack ||
+	return e->lossy || lacks_events(session_loss(e->analysis->session)) ||
 	       (e->wish->lossy && e->wish->lossy(e->wish->self));
 }
 

@@ -138,6 +138,7 @@ struct explain {
 	struct explain_injection *injections;
 	size_t injection_count, injection_room;
 	bool foreseen; /* the injections, with their ends */
+	bool lossy;    /* so said what was read before */
 	struct explain_taken *taken;
 	bool taken_full;
 	struct explain_named *named;

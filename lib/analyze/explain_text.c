@@ -152,9 +152,10 @@ void explain_tell_perhaps(const struct explain *e, struct sentence *words,
 		return;
 	sentence_add(words, "; ");
 	tell_those(words, perhaps);
-	sentence_add(words, " had begun: its end was not seen, and %s: it may have ended",
-		     explain_lossy(e) ? "events were lost"
-				      : "ends of injections were not recorded");
+	sentence_add(words, " had begun: %s end was not seen, and %s: %s may have ended",
+		     perhaps->count == 1 ? "its" : "their",
+		     explain_lossy(e) ? "events were lost" : "ends of injections were not recorded",
+		     perhaps->count == 1 ? "it" : "they");
 }
 
 void explanation_add_injected(struct explanation *to, enum explain_part part, unsigned int stage,
@@ -249,7 +250,7 @@ static bool names_group(const struct explain_row *row)
 /* Stages are of the fault's time; I/Os, windows and the like last longer, or lie elsewhere. */
 static bool is_of_stages(enum explain_part part)
 {
-	return part == EXPLAIN_CAUSE || part == EXPLAIN_STAGE || part == EXPLAIN_OUTCOME;
+	return part == EXPLAIN_CAUSE || part == EXPLAIN_STAGE;
 }
 
 static double explained_share(const struct explain_row *row)

@@ -141,6 +141,36 @@ equal "a device without faults is refused" $? 2
 ask --row 1000003 >one.txt
 equal "a row that is not there is refused" $? 2
 check "... with those that are" grep -q "accepted: 1 to $(($(wc -l <csv/faults.csv) - 1))" explain.err
+ask --slowest --since +9h >one.txt
+equal "the slowest of no fault is refused" $? 2
+
+# Part of the recording is unreadable: that events lack is said in each form, and an injection's end is known before it comes.
+python3 - <<'PY'
+data = bytearray(open("run.flt", "rb").read())
+middle = len(data) * 3 // 5
+data[middle:middle + 64] = bytes(byte ^ 0x55 for byte in data[middle:middle + 64])
+open("damaged.flt", "wb").write(data)
+PY
+"$FAULTLINE" explain damaged.flt --all --csv=damaged.csv --raw-time 2>/dev/null
+"$FAULTLINE" explain damaged.flt --all --json=damaged.json 2>/dev/null
+"$FAULTLINE" explain damaged.flt --all >damaged.txt 2>/dev/null
+check "what was lost is told once of all faults, in text, JSON and CSV" python3 - <<'PY'
+import collections, csv, json
+for rows in list(csv.DictReader(open("damaged.csv"))), json.load(open("damaged.json"))["tables"]["explanation"]:
+    lost = [row for row in rows if row["evidence"] == "loss"]
+    assert len(lost) == 1 and lost[0]["part"] == "unknown" and lost[0]["row"] in ("", None), lost
+    assert "not all was recorded" in lost[0]["text"] and sum(not row["row"] for row in rows) == 1, lost
+assert " ".join(open("damaged.txt").read().split()).count("Unknown: whether there was more, as not all was recorded") == 1
+PY
+check "an injection's end is told the same of every fault" python3 - <<'PY'
+import collections, csv
+ends = collections.defaultdict(set)
+for row in csv.DictReader(open("damaged.csv")):
+    if row["evidence"] == "injection":
+        ends[row["number"], row["from_ns"]].add(row["to_ns"])
+        assert row["part"] == "memory" or bool(row["to_ns"]) == (row["cause"] == "injection"), row
+assert len(ends) > 3 and all(len(those) == 1 for those in ends.values()), ends
+PY
 
 # Waits of queue pairs that blame a fault are in the explanations of just these faults.
 cat >ranks.ini <<'INI'

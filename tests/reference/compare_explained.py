@@ -46,6 +46,7 @@ class Log:
         self.where, self.tids, self.places, self.codes, self.groups = {}, {}, {}, {}, {}
         self.major, self.automatic = set(), set()
         self.injections, self.evicted = [], collections.defaultdict(list)
+        self.tenants, self.evictors, self.kinds = {}, {}, {}
         self.done, self.sent = collections.defaultdict(list), collections.defaultdict(list)
         for record in map(json.loads, open(path)):
             self.take(record, record["what"], record["fault"], record["time_ns"])
@@ -61,6 +62,7 @@ class Log:
             self.stages[fault][what] = now
         if what == "detect":
             self.where[fault] = (record["device"], record["pasid"], record["group"], record["address"], record["queue"])
+            self.tenants[fault] = record["tenant"]
         elif what == "handler":
             self.tids[fault] = record["tid"]
         elif what == "isr":
@@ -69,7 +71,11 @@ class Log:
             self.major.add(fault)
         elif what == "response":
             self.codes[fault] = record["code"]
+        elif what == "evicted":
+            self.evicted[record["tenant"], record["address"]].append((now, record["flags"] & 32, record["tid"]))
         elif what == "inject_start":
+            if record["code"] == EVICT:
+                self.evictors[record["value"]] = record["tid"]
             self.injections.append([record["code"], record["device"], now, 1 << 64])
         elif what == "inject_stop":
             for injection in self.injections:
@@ -79,6 +85,17 @@ class Log:
             self.done[record["device"], record["queue"]].append(record)
         elif what == "guest_io":
             self.sent[record["device"], record["queue"]].append(record)
+
+    def evicted_by(self, fault):
+        """The injections whose own threads evict as the fault's page was last evicted: None without one, or where the last ones differ: of a page that is gone already no device is told."""
+        when = self.stages[fault]["detect"]
+        self.kinds = self.kinds or {tid: kind for them in self.evicted.values() for _, kind, tid in them}
+        all_of = self.evicted[self.tenants[fault], self.where[fault][3]]
+        near = [one for one in all_of if abs(one[0] - when) <= EDGE]
+        before = [one for one in all_of if one[0] < when - EDGE][-2:]
+        if len({kind for _, kind, _ in near + before}) != 1:
+            return None
+        return {str(number) for number, tid in self.evictors.items() if self.kinds.get(tid) == (near + before)[0][1]}
 
     def group(self, fault):
         """All of one group become known at one time."""
@@ -273,6 +290,28 @@ def judge_cause(log, fault, row, mine, problems):
             problems["cause"].append(f"fault {fault}: {state or 'failed'}, injected: {injected}, evidence: {said}")
 
 
+def judge_injected(log, fault, mine, problems):
+    """Who evicted its page; who delayed the others of its group."""
+    told = {item["number"] for item in mine if item["part"] == "memory" and item["evidence"] == "injection"}
+    true = log.evicted_by(fault)
+    if true is not None and told != true:
+        problems["evictions"].append(f"fault {fault}: evicted by {sorted(told)}, the log says {sorted(true)}")
+    resolve = [item for item in mine if item["part"] == "stage" and item["stage"] == "resolve"]
+    if resolve and resolve[0]["cause"] == "group" and log.injected(fault, 2, log.stages[fault]["handler"]) and \
+            not any(item["evidence"] == "injection" for item in resolve):
+        problems["evictions"].append(f"fault {fault}: an injection delayed its group and is not named")
+
+
+def judge_shares(fault, mine, problems):
+    """Of one base, which holds all stages."""
+    shares = [float(item["share_percent"] or 0) for item in mine if item["part"] == "stage" and item["text"]]
+    if shares and abs(sum(shares) - 100) > 0.01:
+        problems["shares"].append(f"fault {fault}: stages are {shares} % of it")
+    for item in mine:
+        if float(item["share_percent"] or 0) > 100.01:
+            problems["shares"].append(f"fault {fault}: {item['share_percent']} %: {item['text']}")
+
+
 def judge_named(log, judges, fault, mine, devices, problems):
     """The other groups that a handler was busy with; who was the last ahead in the queue."""
     named = {(devices[item["of_handle"]], int(item["of_group"])) for item in mine
@@ -335,6 +374,8 @@ def main(explanation_path, directory, truth_path, causes):
         judge_cause(log, fault, row, mine, problems)
         busy, order = judge_named(log, judges, fault, mine, sources, problems)
         met, behind = judge_ios(log, fault, mine, problems, named)
+        judge_injected(log, fault, mine, problems)
+        judge_shares(fault, mine, problems)
         counts.update(busy=busy, order=order, ios=met, behind=behind)
         counts[f"cause {next(item['cause'] for item in mine if item['part'] == 'cause')}"] += 1
         for item in mine:
@@ -352,7 +393,10 @@ def main(explanation_path, directory, truth_path, causes):
            [f"{one}" for one in sorted(marked - named)])
     for cause in causes:
         result(f"some faults are put down to {cause} ({counts['cause ' + cause]})", [] if counts["cause " + cause] else ["none"])
-    result(f"evictions are named where they were injected ({counts['evictions']})", [] if counts["evictions"] else ["none"])
+    # Two that take one page at about the same time are told apart by the log's order in most cases only.
+    result(f"evictions, and delays of a group, are named with the injection ({counts['evictions']})",
+           problems["evictions"] if 20 * len(problems["evictions"]) >= counts["evictions"] else [])
+    result("shares are of one time that holds all stages", problems["shares"])
     return closing()
 
 

@@ -11,7 +11,8 @@
 
 static const size_t chunks[] = {0, 1, 3, 13};
 
-#define KEPT_MOST 64
+#define KEPT_MOST	 64
+#define POINT_EVICT_CODE 12 /* enum inject_point */
 
 struct told_explanations {
 	__u64 rows;
@@ -31,6 +32,25 @@ static void keep_each(void *self, const struct explanation *explanation)
 
 	assert_true(told->count < KEPT_MOST);
 	assert_true(explanation_copy(&told->all[told->count++], explanation));
+}
+
+/* What was read before, once: that events lack, and these of injections. */
+static struct pair_rig *lossy_rig;
+static struct event ahead[4];
+static size_t ahead_count;
+
+static bool events_lack(void *self)
+{
+	struct explain *explain = lossy_rig->analysis->explain;
+	struct stream foresight = explain_foresight(explain);
+
+	(void)self;
+	if (ahead_count) {
+		foresight.ops->events(foresight.self, ahead, ahead_count);
+		foresight.ops->end(foresight.self, 0);
+	}
+	ahead_count = 0;
+	return true;
 }
 
 static void told_free(struct told_explanations *told)
@@ -110,7 +130,8 @@ static void explain_all(struct pair_rig *rig, struct told_explanations *told, si
 	static struct explain_wish wish;
 
 	*told = (struct told_explanations){0};
-	wish = (struct explain_wish){want_each, keep_each, told};
+	wish = (struct explain_wish){want_each, keep_each, told,
+				     lossy_rig == rig ? events_lack : NULL};
 	rig->config.explain = &wish;
 	pair_rig_run(rig, chunk);
 }
@@ -289,6 +310,163 @@ static void a_stall_of_a_connection_is_named(void **state)
 	nic_rig_end(&rig);
 }
 
+/* A page of the disk that a thread takes back: told by the machine's own thread, freed by the injection's. */
+static void add_eviction(struct pair_rig *rig, __u64 time, __u32 tid, __u64 address, __u64 token,
+			 __u8 flags)
+{
+	struct event e = told_pair(EVENT_INVALIDATE_DEVICE, time, PAIR_DISK, 7, token, 0);
+
+	e.pasid = PASID_NONE;
+	e.address = address;
+	e.length = 4096;
+	e.flags = flags;
+	pair_rig_add(rig, e);
+	e.kind = EVENT_INVALIDATE_FREED;
+	e.time_ns += 100;
+	e.tid = tid;
+	pair_rig_add(rig, e);
+}
+
+static void add_evictors(struct pair_rig *rig)
+{
+	for (__u32 id = 1; id <= 2; id++)
+		pair_rig_add(rig, told_pair(EVENT_INJECT_START, id * US, PAIR_DISK, 100 * id, id,
+					    POINT_EVICT_CODE));
+}
+
+static void assert_evicted_by(struct pair_rig *rig, const char *words, size_t count)
+{
+	const struct disk_fault fault = SECOND_ONE;
+	struct told_explanations told;
+
+	add_disk_fault(rig, PAIR_DISK, &fault);
+	explain_all(rig, &told, 0);
+	assert_says(&told.all[0], EXPLAIN_MEMORY, STAGES, words);
+	assert_int_equal(count_items(&told.all[0], "injection"), count);
+	told_free(&told);
+	pair_rig_end(rig);
+}
+
+/* By the thread that freed the page, else by what those threads write, else it is not known. */
+static void the_injection_that_evicted_is_named(void **state)
+{
+	struct pair_rig rig;
+
+	pair_rig_begin(&rig);
+	add_evictors(&rig);
+	add_eviction(&rig, 5 * US, 200, 0x2000, 1, 0);
+	assert_evicted_by(&rig, "while an injection that evicts pages (id 2) was under way", 1);
+	pair_rig_begin(&rig);
+	add_evictors(&rig);
+	add_eviction(&rig, 5 * US, 201, 0x2000, 1, EVENT_MAJOR);
+	add_eviction(&rig, 6 * US, 100, 0x7000, 2, 0);
+	assert_evicted_by(&rig,
+			  "written to storage, while an injection that evicts pages (id 2) was", 1);
+	pair_rig_begin(&rig);
+	add_evictors(&rig);
+	add_eviction(&rig, 5 * US, 201, 0x2000, 1, EVENT_MAJOR);
+	assert_evicted_by(&rig, "while injections 1 and 2 that evict pages were under way", 2);
+}
+
+/* Where events were lost, one whose end was not seen is no cause; one whose end comes is, before it has come. */
+static void an_injection_that_may_have_ended_is_no_cause(void **state)
+{
+	for (unsigned int seen = 0; seen < 2; seen++) {
+		const struct disk_fault fault = SECOND_ONE;
+		struct told_explanations told;
+		struct pair_rig rig;
+
+		pair_rig_begin(&rig);
+		lossy_rig = &rig;
+		ahead[0] = told_pair(EVENT_INJECT_START, 2 * US, PAIR_DISK, 0, 4, 1);
+		ahead[1] = told_pair(EVENT_INJECT_STOP, 9 * SECOND, PAIR_DISK, 0, 4, 1);
+		ahead_count = 1 + seen;
+		add_disk_fault(&rig, PAIR_DISK, &fault);
+		explain_all(&rig, &told, 0);
+		lossy_rig = NULL;
+		assert_int_equal(told.all[0].cause, seen ? CAUSE_INJECTION : CAUSE_UNKNOWN);
+		assert_says(&told.all[0], EXPLAIN_STAGE, STAGE_DISPATCH,
+			    seen ? "an injection that delays stage dispatch (id 4) was under way"
+				 : "an injection that delays stage dispatch (id 4) had begun: its "
+				   "end was not seen, and events were lost: it may have ended");
+		assert_int_equal(count_items(&told.all[0], "injection"), 1);
+		told_free(&told);
+		pair_rig_end(&rig);
+	}
+}
+
+/* A request that was answered before it left the queue, and one whose device gave up before the host did. */
+static void shares_are_of_all_stages(void **state)
+{
+	struct disk_fault fault = SECOND_ONE;
+	struct told_explanations told;
+	struct pair_rig rig;
+	struct event e;
+
+	pair_rig_begin(&rig);
+	memset(&fault.at[STAGE_RESOLVE], 0, (STAGES - STAGE_RESOLVE) * sizeof(fault.at[0]));
+	fault.at[2] = 110 * US;
+	fault.at[STAGES] = 30 * US;
+	add_disk_fault(&rig, PAIR_DISK, &fault);
+	explain_all(&rig, &told, 0);
+	assert_says(&told.all[0], EXPLAIN_OUTCOME, STAGES, "after 10.0us; its stages");
+	assert_says(&told.all[0], EXPLAIN_OUTCOME, STAGES, "took 90.0us");
+	assert_says(&told.all[0], EXPLAIN_STAGE, STAGE_DELIVERY, "took 89.0us (99%)");
+	assert_says(&told.all[0], EXPLAIN_STAGE, STAGE_REQUEST, "took 1.00us (1%)");
+	told_free(&told);
+	pair_rig_end(&rig);
+
+	fault = (struct disk_fault)SECOND_ONE;
+	fault.at[STAGES] = 0;
+	pair_rig_begin(&rig);
+	add_disk_fault(&rig, PAIR_DISK, &fault);
+	e = told_pair(EVENT_FAULT_ABANDON, 1020 * US, PAIR_DISK, 0, 0, 0);
+	e.queue = fault.queue;
+	e.pasid = PASID_NONE;
+	e.group = fault.group;
+	e.instance = fault.instance;
+	e.address = fault.address;
+	pair_rig_add(&rig, e);
+	explain_all(&rig, &told, 0);
+	assert_says(&told.all[0], EXPLAIN_OUTCOME, STAGES,
+		    "abandoned after 1.00ms, when its device gave up; its stages, as far as they "
+		    "were seen (detect-response), took 5.02ms");
+	told_free(&told);
+	pair_rig_end(&rig);
+}
+
+/* It acted on the other pages of the group, and was over when this one's turn came. */
+static void an_injection_on_the_group_is_named(void **state)
+{
+	struct disk_fault page = SECOND_ONE, other = SECOND_ONE;
+	struct told_explanations told;
+	struct pair_rig rig;
+
+	other.address = 0x3000;
+	for (unsigned int k = 3; k < FAULT_STAGES; k++)
+		page.at[k] += 1000 * US;
+	page.at[3] = other.at[3] = 23 * US;
+	page.at[6] = other.at[6] = 6042 * US;
+	page.at[7] = other.at[7] = 6043 * US;
+	pair_rig_begin(&rig);
+	add_disk_fault(&rig, PAIR_DISK, &other);
+	add_disk_fault(&rig, PAIR_DISK, &page);
+	pair_rig_add(&rig, told_pair(EVENT_INJECT_START, 2 * US, PAIR_DISK, 0, 4, 2));
+	pair_rig_add(&rig, told_pair(EVENT_INJECT_STOP, 4000 * US, PAIR_DISK, 0, 4, 2));
+	explain_all(&rig, &told, 0);
+	assert_int_equal(told.count, 2);
+	for (size_t i = 0; i < 2; i++)
+		if (told.all[i].fault.address == page.address) {
+			assert_int_equal(told.all[i].cause, CAUSE_GROUP);
+			assert_says(&told.all[i], EXPLAIN_STAGE, STAGE_RESOLVE,
+				    "1 other page was served of its group, the last of address "
+				    "0x3000, while an injection that delays stage resolve (id 4) "
+				    "was under way");
+		}
+	told_free(&told);
+	pair_rig_end(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -299,6 +477,10 @@ int main(void)
 		cmocka_unit_test(merged_stages_are_said),
 		cmocka_unit_test(a_wait_of_a_queue_pair_is_named),
 		cmocka_unit_test(a_stall_of_a_connection_is_named),
+		cmocka_unit_test(the_injection_that_evicted_is_named),
+		cmocka_unit_test(an_injection_that_may_have_ended_is_no_cause),
+		cmocka_unit_test(shares_are_of_all_stages),
+		cmocka_unit_test(an_injection_on_the_group_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,6 +36,22 @@ static int take_lock(int fd)
 	}
 }
 
+static const char *lock_name(const struct replaced *file, char name[PASSING_NAME])
+{
+	snprintf(name, PASSING_NAME, ".%s.lock", file->name);
+	return name;
+}
+
+/* Another server may have taken the file away between our opening it and our lock. */
+static bool lock_is_there(const struct replaced *file, const char *name)
+{
+	struct stat ours, there;
+
+	return !fstat(file->lock, &ours) &&
+	       !fstatat(file->folder, name, &there, AT_SYMLINK_NOFOLLOW) &&
+	       ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
+}
+
 /* Where no lock can be had, such as in a folder that cannot be written, writing will tell why. */
 static int replaced_lock(struct replaced *file)
 {
@@ -43,16 +59,26 @@ static int replaced_lock(struct replaced *file)
 	char name[PASSING_NAME];
 	int err;
 
-	snprintf(name, sizeof(name), ".%s.lock", file->name);
-	file->lock = openat(file->folder, name,
-			    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	lock_name(file, name);
+	for (unsigned int i = 0; i < LOCK_STEPS; i++) {
+		file->lock = openat(file->folder, name,
+				    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+		if (file->lock < 0)
+			return 0;
+		err = take_lock(file->lock);
+		if (err == -EAGAIN || err == -EACCES)
+			break;
+		if (err || lock_is_there(file, name))
+			return 0;
+		close(file->lock);
+		file->lock = -1;
+	}
 	if (file->lock < 0)
-		return 0;
-	err = take_lock(file->lock);
-	if (err != -EAGAIN && err != -EACCES)
 		return 0;
 	if (fcntl(file->lock, F_GETLK, &held) || held.l_type == F_UNLCK)
 		held.l_pid = 0;
+	close(file->lock);
+	file->lock = -1;
 	return failed(
 		-EBUSY,
 		"%s: another server (process %d) writes it; accepted: a file of its own for each",
@@ -88,10 +114,14 @@ int replaced_open(struct replaced *file, const char *path, mode_t mode)
 
 void replaced_close(struct replaced *file)
 {
+	char name[PASSING_NAME];
+
+	if (file->lock >= 0) {
+		unlinkat(file->folder, lock_name(file, name), 0);
+		close(file->lock);
+	}
 	if (file->folder >= 0)
 		close(file->folder);
-	if (file->lock >= 0)
-		close(file->lock);
 	file->folder = file->lock = -1;
 }
 

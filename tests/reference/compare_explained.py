@@ -71,8 +71,10 @@ class Log:
             self.major.add(fault)
         elif what == "response":
             self.codes[fault] = record["code"]
-        elif what == "evicted":
-            self.evicted[record["tenant"], record["address"]].append((now, record["flags"] & 32, record["tid"]))
+        elif what == "invalidate_start":
+            # An eviction that finds its page gone, or in use, has taken it from the device all the same.
+            for address in range(record["address"], record["address"] + max(record["length"], 1), 4096):
+                self.evicted[record["tenant"], address].append((now, record["flags"] & 32, record["tid"]))
         elif what == "inject_start":
             if record["code"] == EVICT:
                 self.evictors[record["value"]] = record["tid"]
@@ -393,9 +395,8 @@ def main(explanation_path, directory, truth_path, causes):
            [f"{one}" for one in sorted(marked - named)])
     for cause in causes:
         result(f"some faults are put down to {cause} ({counts['cause ' + cause]})", [] if counts["cause " + cause] else ["none"])
-    # Two that take one page at about the same time are told apart by the log's order in most cases only.
     result(f"evictions, and delays of a group, are named with the injection ({counts['evictions']})",
-           problems["evictions"] if 20 * len(problems["evictions"]) >= counts["evictions"] else [])
+           problems["evictions"])
     result("shares are of one time that holds all stages", problems["shares"])
     return closing()
 

@@ -178,19 +178,13 @@ static int write_explain(struct offline *o)
 }
 
 /* What the recording's end says; that of standard input has not come yet. */
-static bool host_lacks_events(const struct offline *o, size_t host)
+static bool explain_lacks_events(void *self)
 {
-	const struct loss_info *loss = &o->hosts[host].summary.loss;
+	const struct offline *o = &((const struct explain_verb *)self)->offline;
+	const struct loss_info *loss = &o->hosts[o->host].summary.loss;
 
 	return loss->lost || loss->missed || loss->damaged_bytes || loss->damaged_frames ||
 	       loss->unwritten_events;
-}
-
-static bool explain_lacks_events(void *self)
-{
-	const struct explain_verb *verb = self;
-
-	return host_lacks_events(&verb->offline, verb->offline.host);
 }
 
 static struct stream explain_ahead(struct offline *o, size_t host)

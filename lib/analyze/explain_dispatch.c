@@ -79,7 +79,7 @@ static enum explain_cause put_cpu(struct stage_search *s, const struct dispatch 
 				  struct sentence *words)
 {
 	const struct explain_injected hog =
-		explain_injected(s->e, s->fault->device, POINT_HOG, s->from_ns, s->to_ns);
+		explain_injected(s->e, s->fault->device, INJECT_CPU_HOG, s->from_ns, s->to_ns);
 	struct explained item = {.cause = CAUSE_CPU,
 				 .evidence = "run",
 				 .from_ns = d->run->woken_ns,
@@ -148,7 +148,7 @@ enum explain_cause explain_dispatch(struct stage_search *s, struct sentence *wor
 	if (d.run && d.run->ran_ns > since && d.run->ran_ns <= s->to_ns)
 		d.cpu = d.run->ran_ns - (d.run->woken_ns > since ? d.run->woken_ns : since);
 	d.rest = all > d.group + d.busy + d.cpu ? all - d.group - d.busy - d.cpu : 0;
-	injected = explain_injected(s->e, s->fault->device, POINT_DISPATCH, since, since);
+	injected = explain_injected(s->e, s->fault->device, INJECT_DISPATCH, since, since);
 	if (injected.count)
 		return put_delayed(s, &d, &injected, words);
 	if (d.busy >= d.cpu && d.busy >= d.rest && s->found)

@@ -67,8 +67,8 @@ static void evicted_by(const struct explain *e, const struct fault *fault,
 {
 	__u64 when = taken->sent_ns;
 
-	*known = explain_injected(e, fault->device, POINT_EVICT, when, when);
-	*perhaps = explain_perhaps_injected(e, fault->device, POINT_EVICT, when, when);
+	*known = explain_injected(e, fault->device, INJECT_EVICT, when, when);
+	*perhaps = explain_perhaps_injected(e, fault->device, INJECT_EVICT, when, when);
 	explain_evicted_by(known, taken);
 	explain_evicted_by(perhaps, taken);
 	if (explain_freed(perhaps, taken)) {
@@ -103,11 +103,7 @@ static void put_memory(const struct explain *e, const struct fault *fault, struc
 		explanation_add(to, item, &words);
 		return;
 	}
-	item.evidence = "invalidation";
-	item.from_ns = taken->sent_ns;
-	item.to_ns = taken->freed_ns;
-	item.count = taken->token;
-	item.instance = 0;
+	explained_by_invalidation(&item, taken);
 	sentence_add(&words, "; the page had been taken back %s before%s%s",
 		     units_format_duration(begin - taken->sent_ns, ago),
 		     taken->written ? " and written to storage" : "",
@@ -224,7 +220,7 @@ static void tell_overflow(const struct explain *e, const struct fault *fault,
 	item->instance = overflow->instance;
 	item->address = overflow->address;
 	sentence_add(words, "; it has %llu entries", overflow->value);
-	find_both(e, overflow->device, POINT_OVERFLOW, overflow->time_ns, overflow->time_ns,
+	find_both(e, overflow->device, INJECT_OVERFLOW, overflow->time_ns, overflow->time_ns,
 		  injected, perhaps);
 }
 
@@ -281,10 +277,11 @@ static void put_cause(const struct explain *e, const struct fault *fault, struct
 	if (cause == CAUSE_OVERFLOW || cause == CAUSE_DISCARDED)
 		tell_overflow(e, fault, &item, &words, &injected, &perhaps);
 	else if (cause == CAUSE_LOST)
-		find_both(e, fault->device, POINT_LOST, explain_at(fault, EVENT_FAULT_RESPONSE),
-			  end, &injected, &perhaps);
+		find_both(e, fault->device, INJECT_RESPONSE_LOST,
+			  explain_at(fault, EVENT_FAULT_RESPONSE), end, &injected, &perhaps);
 	else if (fault->code == RESPONSE_FAILURE && explain_at(fault, EVENT_FAULT_RESPONSE))
-		find_both(e, fault->device, POINT_FAILURE, begin, end, &injected, &perhaps);
+		find_both(e, fault->device, INJECT_RESPONSE_FAILURE, begin, end, &injected,
+			  &perhaps);
 	if (fault->code == RESPONSE_FAILURE && explain_at(fault, EVENT_FAULT_RESPONSE))
 		sentence_add(&words, "; the response told its device of a failure%s",
 			     explain_at(fault, EVENT_FAULT_MAPPED) ? ", though the page was mapped"

@@ -40,7 +40,7 @@ static void learn_eviction(struct explain *e, const struct event *event)
 	for (size_t i = 0; i < e->injection_count; i++) {
 		struct explain_injection *injection = &e->injections[i];
 
-		if (injection->point != POINT_EVICT || injection->tid != event->tid ||
+		if (injection->point != INJECT_EVICT || injection->tid != event->tid ||
 		    injection->from_ns > event->time_ns ||
 		    (injection->to_ns && injection->to_ns < event->time_ns))
 			continue;

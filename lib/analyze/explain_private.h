@@ -14,6 +14,7 @@
 #include "lib/analyze/sentence.h"
 #include "lib/analyze/session.h"
 #include "lib/analyze/slo_private.h"
+#include "lib/base/inject_point.h"
 
 /* After its end a fault waits so long for what belongs to it, for the I/O that met it up to the second. */
 #define EXPLAIN_SETTLE_NS      1000000000ull
@@ -22,21 +23,6 @@
 #define EXPLAIN_TAKEN_MAX      262144 /* pages that were taken back */
 #define EXPLAIN_THREADS_MAX    4096
 #define EXPLAIN_DETAILS	       256 /* pieces of evidence of one sentence */
-
-/* As enum inject_point of the emulated machine numbers them. */
-enum explain_point {
-	POINT_DELIVERY,
-	POINT_DISPATCH,
-	POINT_RESOLVE,
-	POINT_RESPOND,
-	POINT_LOST,
-	POINT_FAILURE,
-	POINT_OVERFLOW,
-	POINT_DUPLICATE,
-	POINT_EVICT = 12,
-	POINT_HOG,
-	EXPLAIN_POINTS,
-};
 
 struct explain_fault {
 	struct fault fault;
@@ -254,6 +240,8 @@ void explain_tell_group(struct sentence *words, const struct explain *e, __u32 d
 			__u32 instance);
 struct explained explained_fault(enum explain_part part, unsigned int stage,
 				 enum explain_cause cause, const struct fault *fault);
+/* The invalidation that took the fault's page away is the evidence. */
+void explained_by_invalidation(struct explained *item, const struct taken_time *taken);
 struct explained explained_injection(enum explain_part part, unsigned int stage,
 				     const struct explain_injection *injection);
 

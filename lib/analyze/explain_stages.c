@@ -73,10 +73,10 @@ void stage_search_add_injected(struct stage_search *s, const struct explain_inje
 /* One that delays this stage and whose end may have been lost is no cause, and is not left out. */
 static struct explain_injected perhaps_delayed(const struct stage_search *s)
 {
-	static const unsigned int points[STAGES] = {[STAGE_DELIVERY] = POINT_DELIVERY,
-						    [STAGE_DISPATCH] = POINT_DISPATCH,
-						    [STAGE_RESOLVE] = POINT_RESOLVE,
-						    [STAGE_RESPOND] = POINT_RESPOND};
+	static const unsigned int points[STAGES] = {[STAGE_DELIVERY] = INJECT_DELIVERY,
+						    [STAGE_DISPATCH] = INJECT_DISPATCH,
+						    [STAGE_RESOLVE] = INJECT_RESOLVE,
+						    [STAGE_RESPOND] = INJECT_RESPOND};
 	bool has_point = points[s->stage] || s->stage == STAGE_DELIVERY;
 
 	if (!has_point || !s->own_ns)
@@ -168,7 +168,7 @@ void stage_search_tell_rest(const struct stage_search *s, struct sentence *words
 static enum explain_cause why_delivery(struct stage_search *s, struct sentence *words)
 {
 	struct explain_injected injected =
-		explain_injected(s->e, s->fault->device, POINT_DELIVERY, s->from_ns, s->from_ns);
+		explain_injected(s->e, s->fault->device, INJECT_DELIVERY, s->from_ns, s->from_ns);
 	char text[UNITS_TEXT];
 
 	sentence_add(words, ": ");
@@ -190,7 +190,7 @@ static enum explain_cause why_delivery(struct stage_search *s, struct sentence *
 	explain_tell_group(words, s->e, s->last.device, s->last.group, s->last.instance);
 	sentence_add(words, ", for %s of it",
 		     units_format_duration(stage_search_covered_ns(s), text));
-	injected = explain_injected(s->e, s->last.device, POINT_DELIVERY,
+	injected = explain_injected(s->e, s->last.device, INJECT_DELIVERY,
 				    explain_at(&s->last, EVENT_FAULT_REQUEST),
 				    explain_at(&s->last, EVENT_FAULT_REQUEST));
 	if (injected.count) {
@@ -230,7 +230,7 @@ void stage_search_group(struct stage_search *s, unsigned int kind)
 /* What delays a stage delays that of each page in turn. */
 static void tell_group_injected(struct stage_search *s, struct sentence *words)
 {
-	unsigned int point = s->stage == STAGE_RESOLVE ? POINT_RESOLVE : POINT_RESPOND;
+	unsigned int point = s->stage == STAGE_RESOLVE ? INJECT_RESOLVE : INJECT_RESPOND;
 	const struct explain_injected injected =
 		explain_injected(s->e, s->fault->device, point, s->from_ns, s->last_ns);
 
@@ -261,7 +261,7 @@ static enum explain_cause why_resolve_own(struct stage_search *s, struct sentenc
 	const struct fault *fault = s->fault;
 	__u64 since = s->last_ns > s->from_ns ? s->last_ns : s->from_ns;
 	const struct explain_injected injected =
-		explain_injected(s->e, fault->device, POINT_RESOLVE, since, since);
+		explain_injected(s->e, fault->device, INJECT_RESOLVE, since, since);
 	char text[UNITS_TEXT];
 
 	if (fault->cpu_fault_ns > since && fault->cpu_fault_ns < s->to_ns)
@@ -304,7 +304,7 @@ static enum explain_cause why_respond(struct stage_search *s, struct sentence *w
 
 	stage_search_group(s, EVENT_FAULT_MAPPED);
 	s->own_ns = s->from_ns + stage_search_covered_ns(s);
-	injected = explain_injected(s->e, s->fault->device, POINT_RESPOND, s->own_ns, s->own_ns);
+	injected = explain_injected(s->e, s->fault->device, INJECT_RESPOND, s->own_ns, s->own_ns);
 	if (2 * stage_search_covered_ns(s) > stage_search_ns(s))
 		return stage_search_put_group(s, words);
 	if (injected.count) {

@@ -107,20 +107,20 @@ static void tell_those(struct sentence *words, const struct explain_injected *in
 {
 	static const struct {
 		const char *verb, *rest; /* of several; of one it has an s */
-	} does[EXPLAIN_POINTS] = {
-		[POINT_DELIVERY] = {"delay", "stage delivery"},
-		[POINT_DISPATCH] = {"delay", "stage dispatch"},
-		[POINT_RESOLVE] = {"delay", "stage resolve"},
-		[POINT_RESPOND] = {"delay", "stage respond"},
-		[POINT_LOST] = {"lose", "responses"},
-		[POINT_FAILURE] = {"make", "responses failures"},
-		[POINT_OVERFLOW] = {"make", "the page request queue behave as if full"},
-		[POINT_DUPLICATE] = {"raise", "requests twice"},
-		[POINT_EVICT] = {"evict", "pages"},
-		[POINT_HOG] = {"keep", "CPUs busy"},
+	} does[INJECT_POINTS] = {
+		[INJECT_DELIVERY] = {"delay", "stage delivery"},
+		[INJECT_DISPATCH] = {"delay", "stage dispatch"},
+		[INJECT_RESOLVE] = {"delay", "stage resolve"},
+		[INJECT_RESPOND] = {"delay", "stage respond"},
+		[INJECT_RESPONSE_LOST] = {"lose", "responses"},
+		[INJECT_RESPONSE_FAILURE] = {"make", "responses failures"},
+		[INJECT_OVERFLOW] = {"make", "the page request queue behave as if full"},
+		[INJECT_DUPLICATE] = {"raise", "requests twice"},
+		[INJECT_EVICT] = {"evict", "pages"},
+		[INJECT_CPU_HOG] = {"keep", "CPUs busy"},
 	};
 	unsigned int point = injected->all[0]->point;
-	bool known = point < EXPLAIN_POINTS && does[point].verb;
+	bool known = point < INJECT_POINTS && does[point].verb;
 	const char *verb = known ? does[point].verb : "act";
 	const char *rest = known ? does[point].rest : "elsewhere";
 
@@ -200,6 +200,15 @@ struct explained explained_fault(enum explain_part part, unsigned int stage,
 				  .group = fault->group,
 				  .instance = fault->instance,
 				  .queue = fault->queue};
+}
+
+void explained_by_invalidation(struct explained *item, const struct taken_time *taken)
+{
+	item->evidence = "invalidation";
+	item->from_ns = taken->sent_ns;
+	item->to_ns = taken->freed_ns;
+	item->count = taken->token;
+	item->instance = 0;
 }
 
 struct explained explained_injection(enum explain_part part, unsigned int stage,

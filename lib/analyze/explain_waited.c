@@ -183,11 +183,7 @@ static void help_by_pinning(const struct explain *e, const struct fault *fault,
 
 	if (!taken || fault->cause == MM_PERMISSION)
 		return;
-	item.evidence = "invalidation";
-	item.from_ns = taken->sent_ns;
-	item.to_ns = taken->freed_ns;
-	item.count = taken->token;
-	item.instance = 0;
+	explained_by_invalidation(&item, taken);
 	sentence_add(&words,
 		     "Pinning the page would have avoided it: its device had it until %s before. "
 		     "What that costs: faultline protect.",

@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "lib/analyze/explain.h"
+#include "lib/base/inject_point.h"
 #include "tests/unit/nic_rig.h"
 #include "tests/unit/pair_rig.h"
 
 static const size_t chunks[] = {0, 1, 3, 13};
 
-#define KEPT_MOST	 64
-#define POINT_EVICT_CODE 12 /* enum inject_point */
+#define KEPT_MOST 64
 
 struct told_explanations {
 	__u64 rows;
@@ -331,7 +331,7 @@ static void add_evictors(struct pair_rig *rig)
 {
 	for (__u32 id = 1; id <= 2; id++)
 		pair_rig_add(rig, told_pair(EVENT_INJECT_START, id * US, PAIR_DISK, 100 * id, id,
-					    POINT_EVICT_CODE));
+					    INJECT_EVICT));
 }
 
 static void assert_evicted_by(struct pair_rig *rig, const char *words, size_t count)

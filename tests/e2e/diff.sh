@@ -1,10 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Two recordings side by side: equal runs differ by nothing, a delay is found where it is and nowhere else, and
-# conditions, windows, hosts, loss and mistakes are told. FACE=full: a hundred pairs of equal runs.
+# Two recordings side by side. Of those whose truth is known (tests/reference/diff_recordings.py) equal ones differ by
+# nothing, a delay is found where it is and nowhere else, and conditions, windows, hosts, loss and mistakes are told. Of real
+# runs, whose times are also those of whatever else the host does, all that is told is held against counting. FACE=full: a
+# hundred pairs of equal runs, on a host that does nothing else.
 . "$(dirname "$0")/lib.sh"
 
-[ "${FACE:-}" = full ] && pairs=100 || pairs=6
+[ "${FACE:-}" = full ] && pairs=100 || pairs=2
 
 # Two tenants whose handlers do not wait for each other's faults.
 cat >equal.ini <<'INI'
@@ -40,9 +42,9 @@ INI
 mkdir other
 cp "$scratch"/bin/faultline* other
 ln -s "$root/injectors" "$root/tools" other
-run_one() { # WHERE FILE JOB SEED...
-	nice -n -10 "$1/faultline" record --as-root -q -o "$2" -- "$1/faultline-inject" run "${@:3:1}" --set "machine.seed=$4" \
-		"${@:5}" >"$2.out" 2>"$2.err"
+run_one() { # WHERE FILE JOB SEED
+	nice -n -10 "$1/faultline" record --as-root -q -o "$2" -- "$1/faultline-inject" run "$3" --set "machine.seed=$4" \
+		--csv="$2.csv" >"$2.out" 2>"$2.err"
 }
 run_both() { # A JOB SEED B JOB SEED
 	run_one "$scratch/bin" "$1" "$2" "$3" &
@@ -60,36 +62,48 @@ assert len(rows) >= 18, rows
 print(*(" ".join(row) for row in rows if row[2] not in ("noise", "small")), sep=", ")' || echo "no rows"
 }
 
-# Runs of one job with other seeds are equal: of a hundred pairs 95 differ by nothing.
+compared() { # NAME A B: its numbers are those of report, its ranks those of counting, and what it tells is so.
+	python3 "$root/tests/reference/compare_diff.py" "$FAULTLINE" "${@:2}" >verdict 2>&1
+	adopt "$1"
+}
+
+# Runs of one job with other seeds are equal, unless the host made one of them wait: then that is true and told. Of a
+# hundred pairs on a quiet host 95 differ by nothing.
 differing=0
 for ((pair = 1; pair <= pairs; pair++)); do
 	run_both a.flt equal.ini $((2 * pair)) b.flt equal.ini $((2 * pair + 1))
 	what=$(found a.flt b.flt)
 	[ -z "$what" ] || { differing=$((differing + 1)); echo "# pair $pair: $what"; }
-	[ "$pair" = 1 ] && mv a.flt first.flt && mv b.flt second.flt
+	compared "pair $pair of equal runs" a.flt b.flt
 	rm -f a.flt* b.flt*
 done
-between "of $pairs pairs of equal runs so many differ" $differing 0 $((pairs > 20 ? 5 : 1))
+[ "${FACE:-}" = full ] && between "of $pairs pairs of equal runs so many differ" $differing 0 5
 
-# On a busy host one of two runs may have waited for a CPU longer than chance has it: that is tried again, and told.
-for attempt in 1 2 3; do
-	run_both equal.flt equal.ini 301 late.flt late.ini 302
-	what=$(found equal.flt late.flt)
-	[ "$what" != "vm0/disk resolve slower, vm0/disk total slower" ] && [ $attempt -lt 3 ] || break
-	retried "a delay of 5 ms" "$what"
-	rm -f equal.flt* late.flt*
-done
+# A delay is in each fault that it was injected into. That nothing else took longer, too, is not ours to say.
+run_both real-equal.flt equal.ini 301 real-late.flt late.ini 302
+what=$(found real-equal.flt real-late.flt)
+check "a delay of 5 ms is found in its stage and device (${what:-nothing})" \
+	python3 -c 'import sys; assert {"vm0/disk resolve slower", "vm0/disk total slower"} <= set(sys.argv[1].split(", "))' "$what"
+compared "a delay in a real run" real-equal.flt real-late.flt
+"$FAULTLINE" report real-late.flt --csv=- --table faults 2>/dev/null >faults.csv
+check "each fault has it that it was injected into" python3 - <<'PY'
+import csv
+fired = int(next(csv.DictReader(open("real-late.flt.csv")))["fired"])
+late = sum(row["device"] == "vm0/disk" and int(row["resolve_ns"] or 0) >= 5000000 for row in csv.DictReader(open("faults.csv")))
+assert late >= fired >= 20, (late, fired)
+PY
+
+# Nothing but seeds makes these.
+/usr/bin/python3 "$root/tests/reference/diff_recordings.py" . || not_ok "recordings whose truth is known"
+equal "two of one source differ by nothing" "$(found first.flt second.flt)" ""
 equal "a delay of 5 ms is found in its stage and device and in no other" "$(found equal.flt late.flt)" \
 	"vm0/disk resolve slower, vm0/disk total slower"
 equal "the other way round it is faster" "$(found late.flt equal.flt)" \
 	"vm0/disk resolve faster, vm0/disk total faster"
 equal "a recording and itself do not differ" "$(found late.flt late.flt)" ""
 
-# Its numbers are those of report, its ranks those of counting.
-python3 "$root/tests/reference/compare_diff.py" "$FAULTLINE" equal.flt late.flt >verdict 2>&1
-adopt "equal and late"
-python3 "$root/tests/reference/compare_diff.py" "$FAULTLINE" equal.flt late.flt --since +500ms --until +1500ms >verdict 2>&1
-adopt "a window of both"
+compared "equal and late" equal.flt late.flt
+compared "a window of both" equal.flt late.flt --since +500ms --until +1500ms
 
 # People read it: sentences, tables, 80 columns.
 "$FAULTLINE" diff equal.flt late.flt >out 2>err
@@ -141,8 +155,6 @@ for expression in '' 'p99' 'p98 > 1x' 'p99 > ' 'p99 > 1.2' 'p99 > x' 'p99 > 5/s'
 done
 
 # What only one of them has.
-sed 's/^\[device disk\]/[device drive]/; s/^count = 2/count = 1/' equal.ini >renamed.ini
-run_one "$scratch/bin" renamed.flt renamed.ini 5
 "$FAULTLINE" diff equal.flt renamed.flt >out
 equal "devices without another are told" "$(grep -E '^Only in' out)" "$(printf 'Only in A: vm0/disk, vm1/disk.\nOnly in B: vm0/drive.')"
 check "and that nothing could be compared" grep -q '^Nothing to compare' out
@@ -173,8 +185,7 @@ equal "with --host both must have it" "$? $(grep -c 'late.flt.*accepted' err)" "
 "$FAULTLINE" diff fleet.flt fleet2.flt --host "$host" --csv=- >one.csv 2>/dev/null
 equal "one host's devices have no host" "$(cut -d, -f1 one.csv | sort -u | tr '\n' ' ')" " host "
 equal "and do not differ: it is one recording" "$(awk -F, 'NR > 1 && $NF != "noise"' one.csv)" ""
-python3 "$root/tests/reference/compare_diff.py" "$FAULTLINE" fleet.flt fleet2.flt >verdict 2>&1
-adopt "merged recordings"
+compared "merged recordings" fleet.flt fleet2.flt
 
 # Mistakes.
 "$FAULTLINE" diff equal.flt - <late.flt >out 2>err

@@ -77,17 +77,19 @@ class Programs:
 
     def tests(self, source):
         """As near a source or header as the nearest and one step more; a word of its name in theirs is one step less.
-        A header is its own folder's objects; their mean decides among equals."""
+        A test whose name begins as the file's is the first, however far. A header is its own folder's objects; their
+        mean decides among equals."""
         objects, words = self.objects(source), set(re.findall(r"[a-z0-9]+", source))
         folder = "build/" + source.rpartition("/")[0] + "/"
+        own = pathlib.Path(source).stem.partition("_")[0]
         objects = [path for path in objects if path.startswith(folder)] or objects
         found = []
         for test, steps in self.near.items():
             known = [steps[path] for path in objects if path in steps]
             if known:
-                found.append((min(known) - len(words & set(test.split("_"))), sum(known) / len(known), min(known), test))
+                found.append((test.split("_")[1] != own, min(known) - len(words & set(test.split("_"))), sum(known) / len(known), min(known), test))
         least = min((steps for *_, steps, _ in found), default=0)
-        return [test for *_, steps, test in sorted(found) if steps <= least + 1]
+        return [test for other, *_, steps, test in sorted(found) if steps <= least + 1 or not other]
 
     def objects(self, source):
         """What is compiled of it."""

@@ -6,7 +6,7 @@
 
 Each row's counts, mean, p50, p99 and share must be those of the table `stages` of either report (the options are
 given to all), `superiority` what counting all pairs of the table `faults` gives, but for values that are so near that
-one bucket holds both. Prints "ok - ..." and "not ok - ..." lines.
+one bucket holds both; and what is told as slower, faster, more or fewer has to be so by counting. Prints "ok - ..." and "not ok - ..." lines.
 """
 import bisect
 import collections
@@ -79,6 +79,8 @@ def main(program, *arguments):
                 wrong[f"superiority of {key}: {row['superiority']}, between {low} and {high} by counting"] += 1
             if [row["ranked_a"], row["ranked_b"]] != counts:
                 wrong[f"ranked of {key}"] += 1
+            if row["verdict"] == "slower" and high <= 0.5 or row["verdict"] == "faster" and low >= 0.5:
+                wrong[f"{key} is told as {row['verdict']}: {low} to {high} by counting"] += 1
     for times, _ in sides:
         for key, values in times.items():
             if values and key not in told:

@@ -35,12 +35,10 @@ static void put_who(const struct explain *e, const struct fault *fault, struct e
 	if (!session_wall_time(session, fault_known_ns(fault), when))
 		session_when(session, fault_known_ns(fault), when);
 	sentence_add(&words,
-		     " wanted to %s %s at 0x%llx and found no translation at %s: fault %u.%u",
+		     " wanted to %s %s at 0x%llx and found no translation at %s: fault %u.%u, "
+		     "row %llu.",
 		     access_words(fault), units_format_size(fault->length, size), fault->address,
-		     when, fault->group, fault->instance);
-	if (to->row)
-		sentence_add(&words, ", row %llu", to->row);
-	sentence_add(&words, ".");
+		     when, fault->group, fault->instance, to->row);
 	explanation_add(to, of_itself(EXPLAIN_WHO, fault), &words);
 }
 

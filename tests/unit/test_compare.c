@@ -309,6 +309,34 @@ static void means_may_be_of_a_factor(void **state)
 	assert_true(result.p < 1e-6);
 }
 
+/* Two numbers are the fewest that have a mean and a spread; without A's there is a number that is known. */
+static void the_fewest_say_something(void **state)
+{
+	static const double low[] = {1, 2}, high[] = {1001, 1002};
+	static const __u8 blocks[] = {0, 1};
+	const struct compare_numbers none = {0}, one = {low, blocks, 1};
+	const struct compare_numbers a = {low, blocks, 2}, b = {high, blocks, 2};
+	const struct compare_counts never = {0};
+	struct comparison result;
+
+	compare_means(&a, &b, 1, 0, &result);
+	close_to(result.statistic, 1000 / sqrt(0.5), 1e-12);
+	close_to(result.degrees, 2, 1e-12);
+	assert_true(result.p < 1e-5 && result.design == 1);
+	compare_means(&none, &b, 0, 1, &result);
+	close_to(result.difference, 1000.5, 1e-12);
+	/* Of one degree of freedom: Cauchy's distribution. */
+	close_to(result.p, 2 / M_PI * atan(0.5 / 1000.5), 1e-6);
+	compare_means(&one, &b, 1, 0, &result);
+	assert_true(result.p == 1 && result.difference == 0 && result.design == 1);
+	compare_means(&a, &one, 1, 0, &result);
+	assert_true(result.p == 1 && result.difference == 0);
+	compare_means(&a, &a, 1, 0, &result);
+	assert_true(result.p == 1);
+	compare_counted_rates(&never, &never, 1, 0, &result);
+	assert_true(result.p == 1 && result.difference == 0 && result.design == 1);
+}
+
 static void holm_pays_for_all_tests(void **state)
 {
 	double p[] = {0.02, 0.001, 0.5, 0.004};
@@ -338,6 +366,7 @@ int main(void)
 		cmocka_unit_test(tails_are_two_proportions),
 		cmocka_unit_test(rates_know_bursts),
 		cmocka_unit_test(means_may_be_of_a_factor),
+		cmocka_unit_test(the_fewest_say_something),
 		cmocka_unit_test(holm_pays_for_all_tests),
 	};
 

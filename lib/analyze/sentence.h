@@ -8,8 +8,8 @@
 #define SENTENCE_TEXT 8192
 
 struct sentence {
-	char text[SENTENCE_TEXT];
 	size_t used;
+	char text[SENTENCE_TEXT];
 };
 
 void sentence_add(struct sentence *sentence, const char *format, ...)

@@ -285,6 +285,15 @@ static void a_wait_of_a_queue_pair_is_named(void **state)
 		    "vm1/hca.");
 	assert_int_equal(count_items(&told.all[1], "wait"), 0);
 	told_free(&told);
+	/* The same of each fault that has any, without what was told before; nothing was lost. */
+	told = (struct told_explanations){0};
+	explain_each_later(rig.analysis->explain, rig.config.explain);
+	explain_loss_later(rig.analysis->explain, rig.config.explain);
+	assert_int_equal(told.count, 1);
+	assert_int_equal(told.all[0].row, 1);
+	assert_int_equal(told.all[0].count, 1);
+	assert_int_equal(count_items(&told.all[0], "wait"), 1);
+	told_free(&told);
 	pair_rig_end(&rig);
 }
 

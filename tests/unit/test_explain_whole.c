@@ -323,6 +323,36 @@ static void refused(struct pair_rig *rig)
 	tell_fault(rig, &fault);
 }
 
+/* One that acts on its device and on its whole machine is one; it took its page, as the other's is of another kind. */
+static void taken_by_kind(struct pair_rig *rig)
+{
+	const struct told_fault fault = {0}, other = {.address = 0x7000, .tid = 704};
+	struct event machine =
+		told_pair(EVENT_INJECT_START, 2 * US, DEVICE_ALL, 703, 3, INJECT_EVICT);
+
+	machine.pid = 7;
+	tell_injection(rig, 3, INJECT_EVICT, 1, 500);
+	pair_rig_add(rig, machine);
+	pair_rig_add(rig, told_pair(EVENT_INJECT_START, 3 * US, PAIR_DISK, 704, 4, INJECT_EVICT));
+	tell_of(rig, &other, EVENT_INVALIDATE_FREED, 3, 1);
+	tell_taken(rig, 8, 799, 2, EVENT_MAJOR);
+	tell_fault(rig, &fault);
+}
+
+/* It is explained long before the next one is over, and once. */
+static void long_before(struct pair_rig *rig)
+{
+	const __u64 late = 20000000;
+	const struct told_fault fault = {0};
+	const struct told_fault next = {
+		.at = {late, late + 1, late + 2, late + 3, late + 4, late + 5, late + 6, late + 7},
+		.group = 1,
+		.address = 0x7000};
+
+	tell_fault(rig, &fault);
+	tell_fault(rig, &next);
+}
+
 struct scenario {
 	void (*tell)(struct pair_rig *rig);
 	const char *expected;

@@ -181,10 +181,8 @@ static int write_explain(struct offline *o)
 static bool explain_lacks_events(void *self)
 {
 	const struct offline *o = &((const struct explain_verb *)self)->offline;
-	const struct loss_info *loss = &o->hosts[o->host].summary.loss;
 
-	return loss->lost || loss->missed || loss->damaged_bytes || loss->damaged_frames ||
-	       loss->unwritten_events;
+	return loss_of_events(&o->hosts[o->host].summary.loss);
 }
 
 static struct stream explain_ahead(struct offline *o, size_t host)

@@ -58,6 +58,14 @@ static void tell_owner(const struct fault *fault, const struct device_info *info
 		sentence_add(words, ", PASID %u", fault->pasid);
 }
 
+static void find_both(const struct explain *e, __u32 device, unsigned int point, __u64 from_ns,
+		      __u64 to_ns, struct explain_injected *injected,
+		      struct explain_injected *perhaps)
+{
+	*injected = explain_injected(e, device, point, from_ns, to_ns);
+	*perhaps = explain_perhaps_injected(e, device, point, from_ns, to_ns);
+}
+
 /* Who freed the page had not ended by then, whatever became of it later. */
 static void evicted_by(const struct explain *e, const struct fault *fault,
 		       const struct taken_time *taken, struct explain_injected *known,
@@ -65,8 +73,7 @@ static void evicted_by(const struct explain *e, const struct fault *fault,
 {
 	__u64 when = taken->sent_ns;
 
-	*known = explain_injected(e, fault->device, INJECT_EVICT, when, when);
-	*perhaps = explain_perhaps_injected(e, fault->device, INJECT_EVICT, when, when);
+	find_both(e, fault->device, INJECT_EVICT, when, when, known, perhaps);
 	explain_evicted_by(known, taken);
 	explain_evicted_by(perhaps, taken);
 	if (explain_freed(perhaps, taken)) {
@@ -192,14 +199,6 @@ static const struct event *overflow_of(const struct explain *e, const struct fau
 			near = overflow;
 	}
 	return near;
-}
-
-static void find_both(const struct explain *e, __u32 device, unsigned int point, __u64 from_ns,
-		      __u64 to_ns, struct explain_injected *injected,
-		      struct explain_injected *perhaps)
-{
-	*injected = explain_injected(e, device, point, from_ns, to_ns);
-	*perhaps = explain_perhaps_injected(e, device, point, from_ns, to_ns);
 }
 
 static void tell_overflow(const struct explain *e, const struct fault *fault,

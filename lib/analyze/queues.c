@@ -40,8 +40,7 @@ static bool nothing_lost(const struct queues *queues)
 {
 	const struct loss_info *loss = session_loss(queues->session);
 
-	return !loss->lost && !loss->missed && !loss->state_failed && !loss->damaged_bytes &&
-	       !loss->damaged_frames && !loss->unwritten_events;
+	return !loss_of_events(loss) && !loss->state_failed;
 }
 
 /* `seen`: its end was. After a loss that may have been lost, too, and long before. */

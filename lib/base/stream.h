@@ -152,6 +152,13 @@ struct loss_info {
 	__u64 unaccounted_ns;
 };
 
+/* Events that there were did not come this far. */
+static inline bool loss_of_events(const struct loss_info *loss)
+{
+	return loss->lost || loss->missed || loss->damaged_bytes || loss->damaged_frames ||
+	       loss->unwritten_events;
+}
+
 struct aggregate_row {
 	struct aggregate_key key;
 	struct aggregate_counts counts;

@@ -87,7 +87,8 @@ class Programs:
         for test, steps in self.near.items():
             known = [steps[path] for path in objects if path in steps]
             if known:
-                found.append((test.split("_")[1] != own, min(known) - len(words & set(test.split("_"))), sum(known) / len(known), min(known), test))
+                parts = test.split("_")
+                found.append((parts[1] != own, min(known) - len(words & set(parts)), sum(known) / len(known), min(known), test))
         least = min((steps for *_, steps, _ in found), default=0)
         return [test for other, *_, steps, test in sorted(found) if steps <= least + 1 or not other]
 

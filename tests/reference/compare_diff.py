@@ -6,7 +6,8 @@
 
 Each row's counts, mean, p50, p99 and share must be those of the table `stages` of either report (the options are
 given to all), `superiority` what counting all pairs of the table `faults` gives, but for values that are so near that
-one bucket holds both; and what is told as slower, faster, more or fewer has to be so by counting. Prints "ok - ..." and "not ok - ..." lines.
+one bucket holds both; and what is told as slower or faster has to be so by counting, as more or fewer by its rates.
+Prints "ok - ..." and "not ok - ..." lines.
 """
 import bisect
 import collections
@@ -81,6 +82,9 @@ def main(program, *arguments):
                 wrong[f"ranked of {key}"] += 1
             if row["verdict"] == "slower" and high <= 0.5 or row["verdict"] == "faster" and low >= 0.5:
                 wrong[f"{key} is told as {row['verdict']}: {low} to {high} by counting"] += 1
+        was, now = (row[f"rate_{side}_per_s"] or 0 for side in "ab")
+        if row["verdict"] == "more" and now <= was or row["verdict"] == "fewer" and now >= was:
+            wrong[f"{key} is told as {row['verdict']}: {was} and {now} a second"] += 1
     for times, _ in sides:
         for key, values in times.items():
             if values and key not in told:

@@ -100,6 +100,32 @@ void pair_rig_fault(struct pair_rig *rig, __u32 device, __u32 instance, __u64 fr
 	}
 }
 
+void pair_rig_stages(struct pair_rig *rig, const struct told_fault *fault)
+{
+	for (unsigned int k = 0; k < FAULT_STAGES; k++) {
+		struct event e = told_pair((__u16)(EVENT_FAULT_DETECT + k), fault->at[k],
+					   fault->device ?: PAIR_DISK, 0, 0, 0);
+
+		if (!fault->at[k])
+			continue;
+		e.tid = fault->tid;
+		e.queue = fault->queue;
+		e.pasid = fault->pasid ?: PASID_NONE;
+		e.group = fault->group;
+		e.instance = fault->instance;
+		e.address = fault->address;
+		e.length = 4096;
+		e.flags = fault->access | (e.kind == EVENT_FAULT_REQUEST ? EVENT_LAST : 0);
+		if (e.kind == EVENT_FAULT_RESOLVED) {
+			e.code = fault->cause;
+			e.flags |= fault->page;
+		} else if (e.kind >= EVENT_FAULT_RESPONSE) {
+			e.code = fault->code;
+		}
+		pair_rig_add(rig, e);
+	}
+}
+
 static int pair_rig_order(const void *a, const void *b)
 {
 	const struct event *x = a, *y = b;

@@ -42,6 +42,18 @@ struct event told_packets(__u16 kind, __u64 time, __u32 device, __u32 pair, __u6
 			  __u32 packets, __u8 code);
 /* A fault, group 5, that begins at `from` and takes `total`. */
 void pair_rig_fault(struct pair_rig *rig, __u32 device, __u32 instance, __u64 from, __u64 total);
+/* A fault each of whose stages is told at a time of its own; 0: it was not seen. */
+struct told_fault {
+	__u64 at[FAULT_STAGES];
+	__u32 device, pasid; /* 0: the disk, without PASID */
+	__u32 group, instance, tid;
+	__u64 address;
+	__u16 queue;
+	__u8 access;	  /* enum event_flags */
+	__u8 code;	  /* of its response */
+	__u8 cause, page; /* of its page, and flags of that */
+};
+void pair_rig_stages(struct pair_rig *rig, const struct told_fault *fault);
 /* Batches are of `chunk` events, 0: one. */
 void pair_rig_run(struct pair_rig *rig, size_t chunk);
 /* Takes the rows of a table; the cell of one by its column's name. */

@@ -87,34 +87,6 @@ static void assert_says(const struct explanation *x, enum explain_part part, uns
 		fail_msg("'%s' does not say '%s'", text, words);
 }
 
-/* A fault of the disk, each stage at a time of its own; a thread that handles it. */
-struct disk_fault {
-	__u64 at[FAULT_STAGES];
-	__u32 group, instance, tid;
-	__u64 address;
-	__u16 queue;
-};
-
-static void add_disk_fault(struct pair_rig *rig, __u32 device, const struct disk_fault *fault)
-{
-	for (unsigned int k = 0; k < FAULT_STAGES; k++) {
-		struct event e =
-			told_pair((__u16)(EVENT_FAULT_DETECT + k), fault->at[k], device, 0, 0, 0);
-
-		if (!fault->at[k])
-			continue;
-		e.tid = fault->tid;
-		e.queue = fault->queue;
-		e.pasid = PASID_NONE;
-		e.group = fault->group;
-		e.instance = fault->instance;
-		e.address = fault->address;
-		e.length = 4096;
-		e.flags = EVENT_WRITE | (e.kind == EVENT_FAULT_REQUEST ? EVENT_LAST : 0);
-		pair_rig_add(rig, e);
-	}
-}
-
 static void add_io(struct pair_rig *rig, __u64 from, __u64 to, __u16 queue, __u8 code)
 {
 	struct event e = told_pair(EVENT_IO_COMPLETE, to, PAIR_DISK, 0, to - from, code);
@@ -136,30 +108,32 @@ static void explain_all(struct pair_rig *rig, struct told_explanations *told, si
 	pair_rig_run(rig, chunk);
 }
 
-#define FIRST                                                                       \
-	{                                                                           \
-		.at = {10 * US,	  11 * US,   12 * US,	13 * US,                    \
-		       4900 * US, 4910 * US, 5013 * US, 5020 * US},                 \
-		.group = 1, .instance = 1, .tid = 99, .address = 0x1000, .queue = 1 \
+#define FIRST                                                                        \
+	{                                                                            \
+		.at = {10 * US,	  11 * US,   12 * US,	13 * US,                     \
+		       4900 * US, 4910 * US, 5013 * US, 5020 * US},                  \
+		.group = 1, .instance = 1, .tid = 99, .address = 0x1000, .queue = 1, \
+		.access = EVENT_WRITE                                                \
 	}
-#define SECOND_ONE                                                                  \
-	{                                                                           \
-		.at = {20 * US,	  21 * US,   22 * US,	5030 * US,                  \
-		       5040 * US, 5041 * US, 5042 * US, 5043 * US},                 \
-		.group = 2, .instance = 2, .tid = 99, .address = 0x2000, .queue = 2 \
+#define SECOND_ONE                                                                   \
+	{                                                                            \
+		.at = {20 * US,	  21 * US,   22 * US,	5030 * US,                   \
+		       5040 * US, 5041 * US, 5042 * US, 5043 * US},                  \
+		.group = 2, .instance = 2, .tid = 99, .address = 0x2000, .queue = 2, \
+		.access = EVENT_WRITE                                                \
 	}
 
 /* The second waits while the handler has the first; an I/O of its queue met it, one queued behind. */
 static void a_busy_handler_is_named(void **state)
 {
 	for (size_t i = 0; i < COUNT(chunks); i++) {
-		const struct disk_fault first = FIRST, second = SECOND_ONE;
+		const struct told_fault first = FIRST, second = SECOND_ONE;
 		struct told_explanations told;
 		struct pair_rig rig;
 
 		pair_rig_begin(&rig);
-		add_disk_fault(&rig, PAIR_DISK, &first);
-		add_disk_fault(&rig, PAIR_DISK, &second);
+		pair_rig_stages(&rig, &first);
+		pair_rig_stages(&rig, &second);
 		add_io(&rig, 15 * US, 5050 * US, 2, IO_FAULTED);
 		add_io(&rig, 5051 * US, 5070 * US, 2, IO_FAULTED);
 		add_io(&rig, 5071 * US, 5090 * US, 2, IO_OK);
@@ -186,21 +160,21 @@ static void a_busy_handler_is_named(void **state)
 /* Nothing that acts elsewhere, on another device or at another time, is an explanation. */
 static void what_was_not_there_explains_nothing(void **state)
 {
-	const struct disk_fault second = SECOND_ONE;
-	struct disk_fault first = FIRST;
+	const struct told_fault second = SECOND_ONE;
+	struct told_fault first = FIRST;
 	struct told_explanations told;
 	struct pair_rig rig;
 	struct event e;
 
 	first.tid = 98;
 	pair_rig_begin(&rig);
-	add_disk_fault(&rig, PAIR_DISK, &first);
-	add_disk_fault(&rig, PAIR_DISK, &second);
-	e = told_pair(EVENT_INJECT_START, 1 * US, PAIR_LEFT, 0, 3, 1);
+	pair_rig_stages(&rig, &first);
+	pair_rig_stages(&rig, &second);
+	e = told_pair(EVENT_INJECT_START, 1 * US, PAIR_LEFT, 0, 3, INJECT_DISPATCH);
 	pair_rig_add(&rig, e);
-	e = told_pair(EVENT_INJECT_START, 2 * US, PAIR_DISK, 0, 4, 1);
+	e = told_pair(EVENT_INJECT_START, 2 * US, PAIR_DISK, 0, 4, INJECT_DISPATCH);
 	pair_rig_add(&rig, e);
-	e = told_pair(EVENT_INJECT_STOP, 15 * US, PAIR_DISK, 0, 4, 1);
+	e = told_pair(EVENT_INJECT_STOP, 15 * US, PAIR_DISK, 0, 4, INJECT_DISPATCH);
 	pair_rig_add(&rig, e);
 	explain_all(&rig, &told, 0);
 	assert_int_equal(told.all[1].cause, CAUSE_UNKNOWN);
@@ -214,13 +188,13 @@ static void what_was_not_there_explains_nothing(void **state)
 
 static void an_injection_on_its_device_is_named(void **state)
 {
-	const struct disk_fault fault = SECOND_ONE;
+	const struct told_fault fault = SECOND_ONE;
 	struct told_explanations told;
 	struct pair_rig rig;
 
 	pair_rig_begin(&rig);
-	pair_rig_add(&rig, told_pair(EVENT_INJECT_START, 2 * US, PAIR_DISK, 0, 4, 1));
-	add_disk_fault(&rig, PAIR_DISK, &fault);
+	pair_rig_add(&rig, told_pair(EVENT_INJECT_START, 2 * US, PAIR_DISK, 0, 4, INJECT_DISPATCH));
+	pair_rig_stages(&rig, &fault);
 	explain_all(&rig, &told, 0);
 	assert_int_equal(told.all[0].cause, CAUSE_INJECTION);
 	assert_int_equal(find_item(&told.all[0], EXPLAIN_STAGE, STAGE_DISPATCH)->count, 4);
@@ -231,13 +205,13 @@ static void an_injection_on_its_device_is_named(void **state)
 /* What it was woken for and when it ran. */
 static void a_wait_for_a_cpu_is_told(void **state)
 {
-	const struct disk_fault fault = SECOND_ONE;
+	const struct told_fault fault = SECOND_ONE;
 	struct told_explanations told;
 	struct pair_rig rig;
 	struct event e;
 
 	pair_rig_begin(&rig);
-	add_disk_fault(&rig, PAIR_DISK, &fault);
+	pair_rig_stages(&rig, &fault);
 	e = told_pair(EVENT_SCHED_RUN, 5029 * US, DEVICE_NONE, 99, 5 * MS - 1 * US, 0);
 	pair_rig_add(&rig, e);
 	explain_all(&rig, &told, 0);
@@ -251,13 +225,13 @@ static void a_wait_for_a_cpu_is_told(void **state)
 /* Stages that were not seen are not explained, and that they are not is said. */
 static void merged_stages_are_said(void **state)
 {
-	struct disk_fault fault = SECOND_ONE;
+	struct told_fault fault = SECOND_ONE;
 	struct told_explanations told;
 	struct pair_rig rig;
 
 	fault.at[STAGE_DISPATCH] = 0; /* isr */
 	pair_rig_begin(&rig);
-	add_disk_fault(&rig, PAIR_DISK, &fault);
+	pair_rig_stages(&rig, &fault);
 	explain_all(&rig, &told, 0);
 	assert_int_equal(told.all[0].cause, CAUSE_UNKNOWN);
 	assert_says(&told.all[0], EXPLAIN_STAGE, STAGE_DISPATCH, "stages before it were not seen");
@@ -345,10 +319,10 @@ static void add_evictors(struct pair_rig *rig)
 
 static void assert_evicted_by(struct pair_rig *rig, const char *words, size_t count)
 {
-	const struct disk_fault fault = SECOND_ONE;
+	const struct told_fault fault = SECOND_ONE;
 	struct told_explanations told;
 
-	add_disk_fault(rig, PAIR_DISK, &fault);
+	pair_rig_stages(rig, &fault);
 	explain_all(rig, &told, 0);
 	assert_says(&told.all[0], EXPLAIN_MEMORY, STAGES, words);
 	assert_int_equal(count_items(&told.all[0], "injection"), count);
@@ -381,16 +355,17 @@ static void the_injection_that_evicted_is_named(void **state)
 static void an_injection_that_may_have_ended_is_no_cause(void **state)
 {
 	for (unsigned int seen = 0; seen < 2; seen++) {
-		const struct disk_fault fault = SECOND_ONE;
+		const struct told_fault fault = SECOND_ONE;
 		struct told_explanations told;
 		struct pair_rig rig;
 
 		pair_rig_begin(&rig);
 		lossy_rig = &rig;
-		ahead[0] = told_pair(EVENT_INJECT_START, 2 * US, PAIR_DISK, 0, 4, 1);
-		ahead[1] = told_pair(EVENT_INJECT_STOP, 9 * SECOND, PAIR_DISK, 0, 4, 1);
+		ahead[0] = told_pair(EVENT_INJECT_START, 2 * US, PAIR_DISK, 0, 4, INJECT_DISPATCH);
+		ahead[1] =
+			told_pair(EVENT_INJECT_STOP, 9 * SECOND, PAIR_DISK, 0, 4, INJECT_DISPATCH);
 		ahead_count = 1 + seen;
-		add_disk_fault(&rig, PAIR_DISK, &fault);
+		pair_rig_stages(&rig, &fault);
 		explain_all(&rig, &told, 0);
 		lossy_rig = NULL;
 		assert_int_equal(told.all[0].cause, seen ? CAUSE_INJECTION : CAUSE_UNKNOWN);
@@ -407,7 +382,7 @@ static void an_injection_that_may_have_ended_is_no_cause(void **state)
 /* A request that was answered before it left the queue, and one whose device gave up before the host did. */
 static void shares_are_of_all_stages(void **state)
 {
-	struct disk_fault fault = SECOND_ONE;
+	struct told_fault fault = SECOND_ONE;
 	struct told_explanations told;
 	struct pair_rig rig;
 	struct event e;
@@ -416,7 +391,7 @@ static void shares_are_of_all_stages(void **state)
 	memset(&fault.at[STAGE_RESOLVE], 0, (STAGES - STAGE_RESOLVE) * sizeof(fault.at[0]));
 	fault.at[2] = 110 * US;
 	fault.at[STAGES] = 30 * US;
-	add_disk_fault(&rig, PAIR_DISK, &fault);
+	pair_rig_stages(&rig, &fault);
 	explain_all(&rig, &told, 0);
 	assert_says(&told.all[0], EXPLAIN_OUTCOME, STAGES, "after 10.0us; its stages");
 	assert_says(&told.all[0], EXPLAIN_OUTCOME, STAGES, "took 90.0us");
@@ -425,10 +400,10 @@ static void shares_are_of_all_stages(void **state)
 	told_free(&told);
 	pair_rig_end(&rig);
 
-	fault = (struct disk_fault)SECOND_ONE;
+	fault = (struct told_fault)SECOND_ONE;
 	fault.at[STAGES] = 0;
 	pair_rig_begin(&rig);
-	add_disk_fault(&rig, PAIR_DISK, &fault);
+	pair_rig_stages(&rig, &fault);
 	e = told_pair(EVENT_FAULT_ABANDON, 1020 * US, PAIR_DISK, 0, 0, 0);
 	e.queue = fault.queue;
 	e.pasid = PASID_NONE;
@@ -447,7 +422,7 @@ static void shares_are_of_all_stages(void **state)
 /* It acted on the other pages of the group, and was over when this one's turn came. */
 static void an_injection_on_the_group_is_named(void **state)
 {
-	struct disk_fault page = SECOND_ONE, other = SECOND_ONE;
+	struct told_fault page = SECOND_ONE, other = SECOND_ONE;
 	struct told_explanations told;
 	struct pair_rig rig;
 
@@ -458,10 +433,11 @@ static void an_injection_on_the_group_is_named(void **state)
 	page.at[6] = other.at[6] = 6042 * US;
 	page.at[7] = other.at[7] = 6043 * US;
 	pair_rig_begin(&rig);
-	add_disk_fault(&rig, PAIR_DISK, &other);
-	add_disk_fault(&rig, PAIR_DISK, &page);
-	pair_rig_add(&rig, told_pair(EVENT_INJECT_START, 2 * US, PAIR_DISK, 0, 4, 2));
-	pair_rig_add(&rig, told_pair(EVENT_INJECT_STOP, 4000 * US, PAIR_DISK, 0, 4, 2));
+	pair_rig_stages(&rig, &other);
+	pair_rig_stages(&rig, &page);
+	pair_rig_add(&rig, told_pair(EVENT_INJECT_START, 2 * US, PAIR_DISK, 0, 4, INJECT_RESOLVE));
+	pair_rig_add(&rig,
+		     told_pair(EVENT_INJECT_STOP, 4000 * US, PAIR_DISK, 0, 4, INJECT_RESOLVE));
 	explain_all(&rig, &told, 0);
 	assert_int_equal(told.count, 2);
 	for (size_t i = 0; i < 2; i++)

@@ -12,16 +12,7 @@
 
 #define MINE 2 /* what is explained: the group of that number */
 
-/* A fault of the disk. Times of the stages are in us, 0: not seen. */
-struct told_fault {
-	__u64 at[FAULT_STAGES];
-	__u32 group, tid, device, pasid;
-	__u64 address;
-	__u16 queue;
-	__u8 code, cause, flags; /* of its response; of its page, with what it took */
-};
-
-/* What is not said of a fault is as usual. */
+/* What is not said of a fault, in us, is as usual. */
 static struct told_fault as_usual(const struct told_fault *said)
 {
 	static const struct told_fault usual = {.at = {20, 21, 22, 30, 130, 131, 132, 140}};
@@ -30,40 +21,21 @@ static struct told_fault as_usual(const struct told_fault *said)
 	if (!fault.at[0])
 		memcpy(fault.at, usual.at, sizeof(fault.at));
 	fault.group = fault.group ?: MINE;
+	fault.instance = fault.group + 10;
 	fault.tid = fault.tid ?: 99;
-	fault.device = fault.device ?: PAIR_DISK;
-	fault.pasid = fault.pasid ?: PASID_NONE;
 	fault.address = fault.address ?: 0x2000;
 	fault.queue = fault.queue ?: 2;
+	fault.access = EVENT_READ;
 	return fault;
 }
 
 static void tell_fault(struct pair_rig *rig, const struct told_fault *said)
 {
-	const struct told_fault all = as_usual(said), *fault = &all;
+	struct told_fault fault = as_usual(said);
 
-	for (unsigned int k = 0; k < FAULT_STAGES; k++) {
-		struct event e = told_pair((__u16)(EVENT_FAULT_DETECT + k), fault->at[k] * US,
-					   fault->device, 0, 0, 0);
-
-		if (!fault->at[k])
-			continue;
-		e.tid = fault->tid;
-		e.queue = fault->queue;
-		e.pasid = fault->pasid;
-		e.group = fault->group;
-		e.instance = fault->group + 10;
-		e.address = fault->address;
-		e.length = 4096;
-		e.flags = EVENT_READ | (e.kind == EVENT_FAULT_REQUEST ? EVENT_LAST : 0);
-		if (e.kind == EVENT_FAULT_RESOLVED) {
-			e.code = fault->cause;
-			e.flags |= fault->flags;
-		} else if (e.kind >= EVENT_FAULT_RESPONSE) {
-			e.code = fault->code;
-		}
-		pair_rig_add(rig, e);
-	}
+	for (unsigned int k = 0; k < FAULT_STAGES; k++)
+		fault.at[k] *= US;
+	pair_rig_stages(rig, &fault);
 }
 
 static void tell_of(struct pair_rig *rig, const struct told_fault *said, __u16 kind, __u64 at_us,
@@ -75,7 +47,7 @@ static void tell_of(struct pair_rig *rig, const struct told_fault *said, __u16 k
 	e.queue = fault->queue;
 	e.pasid = PASID_NONE;
 	e.group = fault->group;
-	e.instance = fault->group + 10;
+	e.instance = fault->instance;
 	e.address = fault->address;
 	e.length = 4096;
 	e.flags = EVENT_READ;
@@ -238,7 +210,7 @@ static void from_storage(struct pair_rig *rig)
 					 .address = 0x1000,
 					 .tid = 98,
 					 .pasid = 7};
-	const struct told_fault fault = {.cause = MM_FILE, .flags = EVENT_MAJOR};
+	const struct told_fault fault = {.cause = MM_FILE, .page = EVENT_MAJOR};
 
 	tell_injection(rig, 3, INJECT_EVICT, 1, 500);
 	tell_injection(rig, 4, INJECT_EVICT, 2, 500);

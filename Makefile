@@ -29,9 +29,10 @@ ifeq ($(SANITIZE),1)
 CFLAGS   += -fsanitize=address,undefined -fno-sanitize-recover=undefined -O1 -g1
 LDFLAGS  += -fsanitize=address,undefined
 endif
+FUZZ_OPTIMIZE ?= 1
 ifeq ($(SANITIZE),fuzz)
 CFLAGS   += -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=pointer-overflow \
-            -fno-sanitize-recover=undefined -O1 -g1 -w
+            -fno-sanitize-recover=undefined -O$(FUZZ_OPTIMIZE) -g1 -w
 LDFLAGS  += -fsanitize=fuzzer,address,undefined
 endif
 BPF_FLAGS := -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -I. -I/usr/include/x86_64-linux-gnu \
@@ -52,17 +53,21 @@ objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
 BPF_SRC  := $(sort $(wildcard bpf/*.bpf.c))
 BPF_SKEL := $(patsubst %.bpf.c,$(BPF_BUILD)/%.skel.h,$(BPF_SRC))
 LIB_SRC  := $(call sources,lib/base lib/capture lib/capture/paths lib/trace lib/analyze lib/translate lib/output lib/job \
-	lib/cli lib/protect)
+	lib/cli lib/protect lib/fabric)
 TOOL_SRC := $(call sources,tools tools/top tools/sim tools/protect tools/fleet tools/perfetto tools/page tools/serve \
-	tools/diff tools/explain)
+	tools/diff tools/explain tools/fabric)
 # Made of .proto files, beside the skeletons: other builds compile those of the plain one.
 PROTO_SRC    := $(wildcard tools/perfetto/*.proto)
 PROTO_HEADER := $(patsubst %.proto,$(BPF_BUILD)/%.pb-c.h,$(PROTO_SRC))
 TOOL_SRC     += $(patsubst %.proto,%.pb-c.c,$(PROTO_SRC))
 # injectors/main.c is the program; the rest is an archive, so that tests can link it.
 EMU_SRC  := injectors/consent.c injectors/medium.c injectors/exec.c injectors/machine_networks.c \
-            $(call sources,injectors/net injectors/emu $(patsubst %/,%,$(wildcard injectors/emu/*/ injectors/emu/devices/*/)) \
-            injectors/job injectors/real)
+            $(call sources,injectors/net injectors/guest injectors/emu $(patsubst %/,%,$(wildcard injectors/emu/*/ injectors/emu/devices/*/)) \
+            injectors/job injectors/real injectors/cluster)
+# What programs of guests have preloaded: of the rest it takes what a guest's process needs, which is nothing of the machine.
+LIBRARY_SRC := $(call sources,injectors/guest/library)
+GUEST_SRC   := $(call sources,injectors/guest injectors/emu/verbs lib/base) \
+               $(wildcard injectors/emu/doorbell.c $(addprefix injectors/emu/hyv/,kernel_pins.c pin_ring.c))
 TEST_SRC := $(sort $(wildcard tests/unit/test_*.c))
 HELP_SRC := $(filter-out $(TEST_SRC),$(call sources,tests/unit tests/reference))
 TESTS    := $(patsubst %.c,$(BUILD)/%,$(TEST_SRC))
@@ -71,7 +76,8 @@ TESTS    := $(patsubst %.c,$(BUILD)/%,$(TEST_SRC))
 OUT := $(if $(filter build,$(BUILD)),.,$(BUILD))
 
 .DEFAULT_GOAL := all
-all: $(if $(wildcard tools/faultline.c),$(OUT)/faultline) $(if $(wildcard injectors/main.c),$(OUT)/faultline-inject)
+all: $(if $(wildcard tools/faultline.c),$(OUT)/faultline) $(if $(wildcard injectors/main.c),$(OUT)/faultline-inject) \
+	$(OUT)/libfaultline-verbs.so
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -137,6 +143,23 @@ $(OUT)/faultline-inject: $(BUILD)/injectors/main.o $(BUILD)/libinject.a $(BUILD)
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(INJECT_LIBS)
 
+# Without sanitizers in any build, as the programs that it is preloaded into have none: other builds take the objects
+# of the plain one.
+PIC := $(BPF_BUILD)/pic
+$(PIC)/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(call msg,PIC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(filter-out -fsanitize% -fno-sanitize%,$(CFLAGS)) -O2 -fPIC -c $< -o $@
+$(PIC)/libguest.a: $(patsubst %.c,$(PIC)/%.o,$(GUEST_SRC))
+	$(call msg,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $^
+$(OUT)/libfaultline-verbs.so: $(patsubst %.c,$(PIC)/%.o,$(LIBRARY_SRC)) $(PIC)/libguest.a \
+		injectors/guest/library/verbs.map
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(LDFLAGS)) -shared -Wl,-z,defs -Wl,-Bsymbolic \
+		-Wl,--version-script=injectors/guest/library/verbs.map -Wl,-soname,$(notdir $@) -o $@ \
+		$(filter %.o,$^) $(filter %.a,$^)
+
 # One file that needs nothing of the host that it is copied to. packaging/static.c stands in for what shared
 # libraries and files of the host would give. That glibc would ask shared objects for names of users is what the
 # linker warns of: not before static.c has told it otherwise.
@@ -165,6 +188,9 @@ $(BUILD)/tests/unit/test_%: $(BUILD)/tests/unit/test_%.o $(BUILD)/libtests.a $(B
 
 $(BUILD)/bench/programs_bench.o: | $(BPF_BUILD)/bench/peers.skel.h
 $(BUILD)/bench/programs_bench: $(BUILD)/bench/program_arguments.o
+$(BUILD)/bench/hyv_verbs_bench $(BUILD)/bench/hyv_events_bench $(BUILD)/bench/hyv_data_bench: $(BUILD)/bench/hyv_sides.o \
+	$(BUILD)/bench/rdma_ends.o
+$(BUILD)/bench/rdma_bench: $(BUILD)/bench/rdma_ends.o
 $(BUILD)/bench/serve_bench: $(BUILD)/bench/serve_bench.o \
 		$(filter-out $(BUILD)/tools/faultline.o,$(call objects,$(TOOL_SRC))) $(BUILD)/libfaultline.a
 	$(call msg,LINK,$@)
@@ -172,10 +198,11 @@ $(BUILD)/bench/serve_bench: $(BUILD)/bench/serve_bench.o \
 $(BUILD)/bench/slow_model_bench: $(call objects,$(call sources,tests/reference))
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libinject.a $(BUILD)/libfaultline.a
 	$(call msg,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(INJECT_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIB_LIBS) $(INJECT_LIBS)
 
 # Fuzz targets: all of the code is instrumented, so it is built once more, by clang, in a folder of its own:
-# make CC=clang BUILD=build/fuzz SANITIZE=fuzz fuzz-programs
+# make CC=clang BUILD=build/fuzz SANITIZE=fuzz fuzz-programs. FUZZ_OPTIMIZE=0 is built in less than half the time, for runs
+# that are shorter than that.
 FUZZ_PROGRAMS := $(patsubst tests/fuzz/%.c,$(BUILD)/bin/%,$(call sources,tests/fuzz))
 fuzz-programs: $(FUZZ_PROGRAMS)
 $(BUILD)/bin/%: $(BUILD)/tests/fuzz/%.o $(call objects,$(call sources,tests/fuzz/made) \
@@ -194,19 +221,28 @@ $(BUILD)/tests/lab/programs/%: $(BUILD)/tests/lab/programs/%.o $(BUILD)/libinjec
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(INJECT_LIBS)
 lab-programs: $(LAB_PROGRAMS)
 
-bench-programs: $(patsubst %.c,$(BUILD)/%,$(filter-out bench/program_arguments.c bench/%.bpf.c,$(sort $(wildcard bench/*.c))))
+bench-programs: $(patsubst %.c,$(BUILD)/%,$(filter-out bench/program_arguments.c bench/hyv_sides.c bench/rdma_ends.c bench/%.bpf.c,$(sort $(wildcard bench/*.c))))
 
 $(BUILD)/tests/unit/test_refused.o: | $(BPF_BUILD)/tests/bpf/refused.skel.h
 
 # Tests on a machine without device models; its truth recorder takes the place of the truth log.
-$(addprefix $(BUILD)/tests/unit/test_,port port_request port_storm evict pins idle_pages protector memory_limit verbs_control verbs_data \
-	verbs_hostile): $(BUILD)/tests/unit/rig/rig.o
+$(addprefix $(BUILD)/tests/unit/test_,port port_request port_storm evict pins idle_pages protector memory_limit memory_views verbs_control verbs_data \
+	verbs_hostile hyv_host hyv_host_events hyv_host_life hyv_host_hostile): $(BUILD)/tests/unit/rig/rig.o
 # Ranks over verbs that have no device.
 $(addprefix $(BUILD)/tests/unit/test_,ranks ranks_memory): $(BUILD)/tests/unit/rig/verbs_loop.o
+$(BUILD)/tests/unit/test_verbs_load: $(BUILD)/tests/unit/rig/verbs_loop.o $(BUILD)/tests/unit/rig/load_host.o
+
+# libibverbs' interface in front of libibverbs', over verbs that have a wire for a device.
+$(addprefix $(BUILD)/tests/unit/test_verbs_,library library_devices library_events): \
+	$(addprefix $(BUILD)/tests/unit/rig/,verbs_wire.o verbs_wire_objects.o) $(call objects,$(LIBRARY_SRC))
 
 tests: $(TESTS)
 unit: tests ## build and run the unit tests only
 	$(Q)set -e; for t in $(TESTS); do printf '== %s\n' $$t; $$t; done
+
+units: ## unit tests of both builds with all that the check does a part of
+	$(Q)tests/setup.sh check
+	$(Q)UNITS=full tests/check.sh build unit unit-asan
 
 # The four user-facing commands install what they need first; a sub-make sees the new packages.
 demo: ## install what is missing, build, run the shipped demo under capture, explain it
@@ -235,7 +271,7 @@ lab-shell: ## a prompt in a guest kernel: KERNEL=6.1|6.12|new (new), SCENARIO=NA
 bench: ## install what is missing, build, measure beside the named peers
 	$(Q)tests/setup.sh bench
 	$(Q)+$(MAKE) --no-print-directory -j$$(nproc) all bench-programs
-	$(Q)python3 bench/bench.py
+	$(Q)/usr/bin/python3 bench/bench.py
 
 campaigns: all ## run the shipped campaigns with their full grids
 	$(Q)tests/campaigns.sh full
@@ -253,8 +289,10 @@ face-check: ## Perfetto, browsers, Prometheus, Grafana, the package and its gues
 soak: all ## ten minutes of record and inject, memory must stay flat
 	$(Q)SOAK_SECONDS=600 tests/e2e/soak.sh
 
-kills: all ## SIGKILL four hundred recorders and as many injectors at random instants
+kills: all ## SIGKILL four hundred recorders, as many injectors and five hundred hosts and users at random instants
 	$(Q)KILLS=400 tests/e2e/kill.sh
+	$(Q)KILLS=500 tests/e2e/smartio.sh
+	$(Q)KILLS=500 tests/e2e/smartio.sh
 
 fuzz-long: ## fuzz for FUZZ_SECONDS a target (3600), count the inputs in the file FUZZ_COUNT
 	$(Q)tests/setup.sh check
@@ -291,10 +329,10 @@ uninstall: ## remove what `make install` with the same DESTDIR and PREFIX has pu
 static: $(BUILD)/static/faultline ## build/static/faultline: one file that runs on any host of this architecture
 
 clean: ## remove everything built
-	rm -rf build faultline faultline-inject
+	rm -rf build faultline faultline-inject libfaultline-verbs.so
 
--include $(shell find $(sort $(BUILD) $(BPF_BUILD)/bpf) -name '*.d' 2>/dev/null)
+-include $(shell find $(sort $(BUILD) $(PIC) $(BPF_BUILD)/bpf) -name '*.d' 2>/dev/null)
 
-.PHONY: all always help tests unit demo check face-check fresh lab lab-shell lab-programs bench bench-programs campaigns expectations soak kills fuzz-programs fuzz-long mutate hostile pages install uninstall static clean
+.PHONY: all always help tests unit units demo check face-check fresh lab lab-shell lab-programs bench bench-programs campaigns expectations soak kills fuzz-programs fuzz-long mutate hostile pages install uninstall static clean
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -9,7 +9,7 @@ name,value,unit,peer,peer_value,ratio. Nothing here passes or fails; docs/perfor
 the rows.
 
     bench/bench.py [PART ...]       parts: storm programs lookup trace block round-trip nic sim
-                                    protect fleet faults start-stop parquet perfetto page serve
+                                    protect fleet fabric smartio hyv faults start-stop rxe parquet perfetto page serve
 """
 import csv
 import json
@@ -22,21 +22,25 @@ import subprocess
 import sys
 import tempfile
 
+from fabric_bench import bench_fabric
 from faults_bench import bench_faults
 from fleet_bench import bench_fleet
-from measure import FAULTLINE, ROOT, ROUNDS, Samples, add, fresh, note, rows, run
+from hyv_bench import bench_hyv
+from measure import (FAULTLINE, ROOT, ROUNDS, Samples, add, fresh, job, note, program_lines, rows,
+                     run)
 from page_bench import bench_page
 from parquet_bench import bench_parquet
 from perfetto_bench import bench_perfetto
+from rxe_bench import bench_rxe
 from serve_bench import bench_serve
 from sim_bench import bench_sim
+from smartio_bench import bench_smartio
 from start_stop_bench import bench_start_stop
 
 PAGES = 100003
 PASSES = 7
 FAULTS = PAGES * PASSES
 TRACEPOINT = "exceptions:page_fault_user"
-INJECT = f"{ROOT}/faultline-inject"
 STORM = f"{ROOT}/build/bench/storm"
 
 
@@ -111,13 +115,6 @@ def bench_storm(scratch):
         add_report(name, scratch)
 
 
-def program_lines(name, scratch, *arguments):
-    """The C benchmarks print lines `NAME VALUE UNIT [PEER PEER_VALUE]`."""
-    for line in run([f"{ROOT}/build/bench/{name}", *arguments], scratch)[0].splitlines():
-        what, value, unit, *peer = line.split()
-        yield what, float(value), unit, peer[0] if peer else "", float(peer[1]) if peer else None
-
-
 def bench_program(name, scratch):
     note(f"{name}: {ROUNDS} runs")
     samples = {}
@@ -146,13 +143,6 @@ def bench_trace(scratch):
     s = Samples({"report": lambda: {
         "cpu": run([FAULTLINE, "report", "iofault.flt"], scratch)[1]}})
     add("iofault_report_rate", events / s.median("report", "cpu"), "events/CPU-s")
-
-
-def job(name, scratch, *settings):
-    """The one row of a job's results."""
-    command = [INJECT, "run", f"{ROOT}/bench/{name}.ini", "--csv"]
-    command += [f"--set={setting}" for setting in settings]
-    return next(csv.DictReader(run(command, scratch)[0].splitlines()))
 
 
 def bench_block(scratch):
@@ -235,8 +225,13 @@ PARTS = {
     "sim": bench_sim,
     "protect": lambda scratch: bench_program("protect_bench", scratch),
     "fleet": bench_fleet,
+    "fabric": bench_fabric,
+    "cluster": lambda scratch: bench_program("cluster_bench", scratch),
+    "smartio": bench_smartio,
+    "hyv": bench_hyv,
     "faults": bench_faults,
     "start-stop": bench_start_stop,
+    "rxe": bench_rxe,
     "parquet": bench_parquet,
     "perfetto": bench_perfetto,
     "page": bench_page,

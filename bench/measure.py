@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """What every part of bench/bench.py needs: commands that are timed, interleaved rounds, and the rows."""
+import csv
 import os
 import resource
 import statistics
@@ -9,6 +10,7 @@ import sys
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "7"))
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FAULTLINE = f"{ROOT}/faultline"
+INJECT = f"{ROOT}/faultline-inject"
 rows = []
 
 
@@ -29,6 +31,20 @@ def run(command, scratch):
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}: {done.stderr[-500:]}")
     return done.stdout, (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime)
+
+
+def program_lines(name, scratch, *arguments):
+    """The C benchmarks print lines `NAME VALUE UNIT [PEER PEER_VALUE]`."""
+    for line in run([f"{ROOT}/build/bench/{name}", *arguments], scratch)[0].splitlines():
+        what, value, unit, *peer = line.split()
+        yield what, float(value), unit, peer[0] if peer else "", float(peer[1]) if peer else None
+
+
+def job(name, scratch, *settings):
+    """The one row of a job's results."""
+    command = [INJECT, "run", f"{ROOT}/bench/{name}.ini", "--csv"]
+    command += [f"--set={setting}" for setting in settings]
+    return next(csv.DictReader(run(command, scratch)[0].splitlines()))
 
 
 class Samples:

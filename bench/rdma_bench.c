@@ -17,6 +17,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "bench/rdma_ends.h"
 #include "injectors/emu/device_driver.h"
 #include "injectors/emu/machine.h"
 #include "injectors/emu/pins.h"
@@ -49,11 +50,7 @@ static const char *const names[VARIANTS] = {"send_64",	       "write_64", "write
 					    "write_1m_demand", "memcpy",   "register_pin",
 					    "register_demand"};
 
-static struct {
-	struct tenant_config tenants[2];
-	struct device_config devices[2];
-	struct machine_config machine;
-} plan;
+static struct rdma_ends *ends;
 
 struct guest {
 	struct rdma *device;
@@ -62,61 +59,6 @@ struct guest {
 	__u32 queue_number, pair_number, key;
 	__u64 polled, sent, received, completed;
 };
-
-/* The guests are ours: what a driver would be given. */
-static struct driver_setup given[2];
-
-static int note_setup(void **driver, const struct driver_setup *setup)
-{
-	given[setup->index] = *setup;
-	*driver = NULL;
-	return 0;
-}
-
-static const struct device_driver no_driver = {.create = note_setup};
-
-static void describe_pair(void)
-{
-	static struct device_class class;
-
-	class = rdma_class;
-	class.driver = &no_driver;
-	memset(&plan, 0, sizeof(plan));
-	for (int i = 0; i < 2; i++) {
-		struct device_config *device = &plan.devices[i];
-
-		snprintf(plan.tenants[i].name, sizeof(plan.tenants[i].name), "vm%d", i);
-		plan.tenants[i].memory = 16 * HUGE_BYTES;
-		strcpy(device->name, "hca");
-		device->class = &class;
-		device->tenant = (__u32)i;
-		device->queues = 1;
-		device->queue_depth = 2;
-		device->group_pages = 512;
-		*(struct rdma_settings *)device->settings.bytes = (struct rdma_settings){
-			.peer_device = (__u32)!i,
-			.mtu = 4096,
-			.queue_pairs = 16,
-			.timeout_ns = NSEC_PER_SEC,
-			.retries = 7,
-			.rnr_retries = 7,
-			.rnr_timer = 1,
-			.fault_limit = 4,
-			.prefault = RDMA_PREFAULT_REQUEST,
-		};
-	}
-	plan.machine = (struct machine_config){
-		.name = "bench",
-		.tenant_count = 2,
-		.device_count = 2,
-		.tenants = plan.tenants,
-		.devices = plan.devices,
-		.scheduler = SCHEDULER_AFFINED,
-		.request_queue_entries = 4096,
-		.premap = true,
-		.seed = 1,
-	};
-}
 
 static __u64 guest_range(struct guest *guest, __u64 bytes)
 {
@@ -133,19 +75,21 @@ static int pin(struct machine *machine, __u32 index, __u64 at, __u64 bytes)
 
 static int build_guest(struct machine *machine, struct guest *guest, __u32 index, bool pinned)
 {
-	const struct channel *channel = given[index].channel;
+	const struct channel *channel = ends->given[index].channel;
 	struct region region = {
 		.bytes = (__u64)BUFFERS * LARGE,
 		.kind = pinned ? VERBS_PINNED : VERBS_DEMAND,
 		.rights = VERBS_LOCAL_WRITE | VERBS_REMOTE_WRITE | VERBS_REMOTE_READ,
 	};
-	struct rdma_pair_setup setup = {.send_depth = DEPTH, .receive_depth = DEPTH};
+	struct verbs_queue_setup queue = {.depth = 2 * DEPTH, .eventfd = -1};
+	struct verbs_pair_setup setup = {
+		.send_depth = DEPTH, .receive_depth = DEPTH, .shared = VERBS_NO_SRQ};
 	struct verbs_completion_words *words;
 	int error;
 
 	*guest = (struct guest){
-		.device = given[index].model,
-		.memory = guest_memory_cpu(given[index].memory, 0),
+		.device = ends->given[index].model,
+		.memory = guest_memory_cpu(ends->given[index].memory, 0),
 		/* Behind the ring of commands. */
 		.next = channel->data_address + PAGE_BYTES,
 	};
@@ -154,6 +98,7 @@ static int build_guest(struct machine *machine, struct guest *guest, __u32 index
 	guest->data = guest_range(guest, region.bytes);
 	region.address = guest->data;
 	setup.iova = guest->pair;
+	queue.iova = guest->queue;
 	words = (void *)(guest->memory + guest->queue);
 	/* Memory that was mapped ahead is not empty. */
 	memset(guest->memory + guest->queue, 0, guest->data - guest->queue);
@@ -164,8 +109,7 @@ static int build_guest(struct machine *machine, struct guest *guest, __u32 index
 	if (!error && pinned)
 		error = pin(machine, index, guest->data, region.bytes);
 	if (!error)
-		error = rdma_queue_create(guest->device, guest->queue, 2 * DEPTH, -1,
-					  &guest->queue_number);
+		error = rdma_queue_create(guest->device, &queue, &guest->queue_number);
 	setup.send_queue = setup.receive_queue = guest->queue_number;
 	if (!error)
 		error = rdma_pair_create(guest->device, &setup, &guest->pair_number);
@@ -279,8 +223,8 @@ static int measure_moves(enum rdma_measure variant, __u64 messages, double *per_
 	__u64 start[2], most = 0;
 	int error;
 
-	describe_pair();
-	error = machine_create(&machine, &plan.machine);
+	ends = rdma_ends_describe(16 * HUGE_BYTES);
+	error = machine_create(&machine, &ends->machine);
 	if (error)
 		return error;
 	error = machine_start(machine);
@@ -360,8 +304,8 @@ static int measure_registrations(bool pinned, double *per_page)
 	__u64 ns = 0;
 	int error;
 
-	describe_pair();
-	error = machine_create(&machine, &plan.machine);
+	ends = rdma_ends_describe(16 * HUGE_BYTES);
+	error = machine_create(&machine, &ends->machine);
 	if (error)
 		return error;
 	error = machine_start(machine);

@@ -8,6 +8,7 @@
 
 #include "bpf/flow.bpf.h"
 #include "bpf/group.bpf.h"
+#include "bpf/hyv.bpf.h"
 #include "bpf/resolving.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -41,6 +42,10 @@ union arguments {
 	struct {
 		__u64 device, pair, address, length, value, group, more, code; /* of frames */
 	} pair;
+	struct lend_arguments lend;
+	struct lend_io_arguments lend_io;
+	struct verb_stages_arguments verb;
+	struct work_arguments work;
 };
 
 static __always_inline __u64 read_argument(struct pt_regs *ctx, const struct usdt_argument *from)
@@ -425,6 +430,11 @@ int emulator(struct pt_regs *ctx)
 	count_up(counter->hits);
 	if (device_dropped(device))
 		return 0;
+	if (hyv_is_told(site->kind)) {
+		hyv_take_told(counter, &(struct hyv_told){&a.lend, &a.lend_io, &a.verb, &a.work},
+			      site->kind, device ? device->id : DEVICE_NONE);
+		return 0;
+	}
 	if (kind_wanted(site->kind))
 		event = event_reserve(counter, site->kind);
 	if (!event) {

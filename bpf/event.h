@@ -196,6 +196,89 @@ enum tcp_recovery {
 	RECOVERY_SLOW_START,  /* more of what a timeout gave up, as acknowledgements come again */
 };
 
+/* Stages of an I/O on a lent or shared device, in the order in which it passes them. */
+enum io_stage {
+	IO_STAGE_MAP,	  /* the driver maps its buffer for the device */
+	IO_STAGE_COMMAND, /* a CPU writes the command to the queue's memory */
+	IO_STAGE_DOORBELL,
+	IO_STAGE_FETCH, /* the device reads the command */
+	IO_STAGE_DATA,
+	IO_STAGE_COMPLETION, /* the device writes the completion */
+	IO_STAGE_NOTICE,     /* polled, or an interrupt */
+	IO_STAGE_UNMAP,
+	IO_STAGES,
+};
+
+/* What an NTB window is for. */
+enum window_kind {
+	WINDOW_BAR, /* a device's registers, for who has borrowed it */
+	WINDOW_DMA, /* a borrower's memory, for the device */
+	WINDOW_MSI,
+	WINDOW_PEER,	/* another device's registers or memory, for a device */
+	WINDOW_SEGMENT, /* memory registered for sharing */
+	WINDOW_LOW,	/* a guest's memory below the hole */
+	WINDOW_HIGH,	/* and above */
+	WINDOW_KINDS,
+};
+
+/* What transactions of a device are for. */
+enum path_purpose {
+	PURPOSE_MMIO,
+	PURPOSE_FETCH,
+	PURPOSE_DATA,
+	PURPOSE_COMPLETION,
+	PURPOSE_INTERRUPT,
+	PURPOSE_PEER,
+	PURPOSES,
+};
+
+/* Why a client went on over another queue pair. */
+enum failover_reason {
+	FAILOVER_TIMEOUT, /* a command had no completion */
+	FAILOVER_LINK,	  /* the link told */
+	FAILOVER_TABLES,  /* the link is back, but its tables are empty */
+	FAILOVER_MANAGER, /* the manager is dead */
+	FAILOVER_LENDER,  /* the lender is */
+	FAILOVER_BACK,	  /* the first path works again */
+	FAILOVER_REASONS,
+};
+
+/* Stages of a verb of a device with a mode (docs/hyv.md), in the order of the paper's steps; what a mode has not takes no time. */
+enum verb_stage {
+	VERB_SYSCALL, /* called to written into the queue: the guest's kernel, its own pin included */
+	VERB_QUEUE,   /* to the kick */
+	VERB_KICK,    /* to the host's having taken it */
+	VERB_FILTER,  /* to its having been allowed */
+	VERB_PIN,     /* the host's pin of the guest's pages */
+	VERB_REMAP,   /* scratch mapping made and gone, or the bottom-up remapping */
+	VERB_DRIVER,  /* host driver: its own pin and tables */
+	VERB_INSTALL, /* the device's */
+	VERB_REPLY,   /* answer written and the interrupt injected */
+	VERB_WAKE,    /* until its caller goes on; told with the next verb */
+	VERB_STAGES,
+};
+
+/* Who pins memory of a guest, and why hypervisor and guest change over. */
+enum pin_role { PIN_GUEST, PIN_REMAP, PIN_DRIVER, PIN_ROLES };
+enum exit_cause {
+	EXIT_KICK,
+	EXIT_INJECT_CONTROL,
+	EXIT_INJECT_EVENT,
+	EXIT_FORWARDED_POST,
+	EXIT_CAUSES
+};
+
+/* Stages of a work request, in the order in which it passes them. */
+enum work_stage {
+	WORK_POST,	 /* written by the guest, until the device has seen the doorbell */
+	WORK_DOORBELL,	 /* to its first DMA */
+	WORK_DMA,	 /* to its last */
+	WORK_COMPLETION, /* to its completion's having been written */
+	WORK_REAPED,	 /* until the guest has taken that */
+	WORK_TOTAL,	 /* of what is known of it */
+	WORK_STAGES,
+};
+
 enum io_code {
 	IO_OK = 0,
 	IO_ERROR = 1, /* the device reported an error to its driver */

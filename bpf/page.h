@@ -6,4 +6,9 @@
 #define PAGE_BITS  12
 #define PAGE_BYTES (1ul << PAGE_BITS)
 
+static inline unsigned long long whole_pages(unsigned long long bytes)
+{
+	return (bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+}
+
 #endif

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "injectors/cluster/campaign.h"
+#include "injectors/cluster/options.h"
 #include "injectors/emu/registry.h"
 #include "injectors/exec.h"
 #include "injectors/job/campaign.h"
@@ -74,11 +76,25 @@ static int check_arguments(void *input)
 	return 0;
 }
 
+/* A job with [host] sections is one of several machines, joined by bridges. */
+static int load_and_run_cluster(const struct job_arguments *arguments, struct job_text *text)
+{
+	return cluster_campaign(text, &arguments->options,
+				arguments->dry_run	? CLUSTER_CAMPAIGN_PRINT
+				: arguments->check_only ? CLUSTER_CAMPAIGN_CHECK
+							: CLUSTER_CAMPAIGN_RUN);
+}
+
 static int load_and_run(const struct job_arguments *arguments)
 {
 	struct campaign campaign;
-	int err = campaign_load(&campaign, &arguments->options), code;
+	struct job_text *text;
+	int err = campaign_read(&text, &arguments->options), code;
 
+	if (!err && cluster_campaign_is(text))
+		return load_and_run_cluster(arguments, text);
+	if (!err)
+		err = campaign_load(&campaign, text, &arguments->options);
 	if (err)
 		return failure_report(err);
 	if (arguments->dry_run) {
@@ -147,7 +163,7 @@ static int verb_check_job(int argc, char **argv)
 }
 
 struct help_arguments {
-	bool markdown;
+	bool markdown, hosts;
 	const char *key;
 };
 
@@ -164,6 +180,8 @@ static int check_help(void *input)
 static int verb_help(int argc, char **argv)
 {
 	static const struct cli_option options[] = {
+		{"hosts", 0, NULL, "Of jobs with [host] sections, which emulate several machines",
+		 CLI_FLAG, CLI_FIELD(struct help_arguments, hosts)},
 		{"markdown", 0, NULL, "As the tables of docs/jobs.md", CLI_FLAG,
 		 CLI_FIELD(struct help_arguments, markdown)},
 		{0},
@@ -180,14 +198,17 @@ static int verb_help(int argc, char **argv)
 			 "  faultline-inject help inject.rate\n"
 			 "  faultline-inject help results\n",
 	};
+	const struct option_table *table = job_options();
 	struct help_arguments arguments = {0};
 	int err = 0;
 
 	cli_parse(&cli, argc, argv, &arguments);
+	if (arguments.hosts)
+		table = cluster_options();
 	if (arguments.markdown)
-		options_markdown(job_options(), stdout);
+		options_markdown(table, stdout);
 	else
-		err = options_help(job_options(), stdout, arguments.key);
+		err = options_help(table, stdout, arguments.key);
 	if (err)
 		failure_report(err);
 	return err ? EXIT_USAGE : EXIT_OK;

@@ -21,6 +21,7 @@ for job in tools/jobs/*.ini; do
 	verb=sim name=$(basename "$job" .ini)
 	case $name in
 	fleet-*) verb=fleet ;;
+	fabric-*) verb=fabric ;;
 	protect-*) continue ;; # of a recording: tests/e2e/fleet.sh
 	*) name=sim-$name ;;
 	esac

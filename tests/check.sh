@@ -3,6 +3,7 @@
 # Runs every suite, prints each one's counts, then the sum. `tests/check.sh [SUITE...]` runs some.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
+export PATH=/usr/bin:$PATH # Python's packages are for the packaged Python; another may come first
 
 logs=build/check
 mkdir -p "$logs"

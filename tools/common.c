@@ -14,6 +14,7 @@
 #include "lib/base/memory.h"
 #include "lib/base/printable.h"
 #include "lib/base/run_directory.h"
+#include "lib/job/options.h"
 
 #define NS_PER_DAY (86400 * NSEC_PER_SEC)
 
@@ -124,6 +125,15 @@ int common_failed(int err)
 		failed(err, "%s; --max-memory is %s", failure_text(),
 		       units_format_size(memory_limit_now(), most));
 	return failure_report(err);
+}
+
+int common_print_keys(const struct option_table *table)
+{
+	options_help(table, stdout, NULL);
+	if (!fflush(stdout) && !ferror(stdout))
+		return EXIT_OK;
+	return common_failed(
+		failed(-EIO, "standard output: cannot be written: %s", strerror(errno)));
 }
 
 /* The inputs' own names the writer knows; what a flight recorder keeps has others. */

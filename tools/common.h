@@ -44,6 +44,10 @@ void common_tell_run_directory(const struct capture *capture);
 /* Prints the sentence of the last failure once and returns its exit code; -EINVAL is a wrong option. */
 int common_failed(int err);
 
+struct option_table;
+/* All keys of a job, on standard output; returns the exit code. */
+int common_print_keys(const struct option_table *table);
+
 /* output_open(), into nothing that is a part of the inputs. */
 int common_open_writer(struct writer **writer, const struct output_options *options,
 		       const char *const *inputs, const char *const *tables);

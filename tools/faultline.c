@@ -22,6 +22,7 @@ static const struct verb verbs[] = {
 	{"accesses", "which pages a trace needs, how soon again, who shares them", verb_accesses},
 	{"fleet", "which faults policies would save populations of machines, simulated",
 	 verb_fleet},
+	{"fabric", "ways of PCIe between hosts, and what they cost, simulated", verb_fabric},
 	{"doctor", "what this host can show and what not, path by path, and why", verb_doctor},
 };
 

@@ -218,11 +218,7 @@ static int study_judge(const struct study *study)
 
 static int print_keys(void)
 {
-	options_help(study_options(), stdout, NULL);
-	if (!fflush(stdout) && !ferror(stdout))
-		return EXIT_OK;
-	return common_failed(
-		failed(-EIO, "standard output: cannot be written: %s", strerror(errno)));
+	return common_print_keys(study_options());
 }
 
 int verb_protect(int argc, char **argv)

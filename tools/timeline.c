@@ -12,6 +12,7 @@
 #include "lib/analyze/unknown.h"
 #include "lib/base/printable.h"
 #include "tools/offline.h"
+#include "tools/timeline_verbs.h"
 #include "tools/verbs.h"
 
 #define SLOWEST_DEFAULT 20
@@ -40,6 +41,7 @@ struct timeline {
 	__u64 seen; /* within the time asked for */
 	__u64 matched;
 	int error;
+	struct timeline_verbs verbs; /* instead of faults */
 };
 
 /* "GROUP[.INSTANCE]" */
@@ -77,6 +79,11 @@ static const struct cli_option timeline_options[] = {
 	 TIMELINE(device), .parse = timeline_check_pattern},
 	{"fault", 0, "GROUP[.INSTANCE]", "Only this page request group", CLI_OWN, TIMELINE(wanted),
 	 .parse = timeline_parse_fault},
+	{.help = "Verbs of devices with a mode (docs/hyv.md) instead of faults:", .group = 4},
+	{"verb", 0, "TOKEN", "Only this one of each device", CLI_COUNT, TIMELINE(verbs.token), 1,
+	 UINT32_MAX},
+	{"slowest-verbs", 0, "N", "The N slowest that match", CLI_COUNT, TIMELINE(verbs.slowest), 1,
+	 SLOWEST_MAX},
 	{0},
 };
 
@@ -86,6 +93,10 @@ static int timeline_check(void *input)
 
 	if (timeline->all && timeline->slowest)
 		return failed(-EINVAL, "--all and --slowest exclude each other");
+	if (timeline_verbs_wanted(&timeline->verbs) &&
+	    (timeline->all || timeline->slowest || timeline->wanted.given))
+		return failed(-EINVAL, "--verb and --slowest-verbs are of verbs, --all, --slowest "
+				       "and --fault of faults: they exclude each other");
 	return offline_check(input);
 }
 
@@ -100,7 +111,8 @@ static const struct cli timeline_cli = {
 		"  faultline timeline run.flt --slowest 5\n"
 		"  faultline timeline run.flt --device 'tenant0/*' --since +10s --until +11s\n"
 		"  faultline timeline run.flt --fault 12.3\n"
-		"  faultline timeline run.flt --all --csv=-\n\n"
+		"  faultline timeline run.flt --all --csv=-\n"
+		"  faultline timeline run.flt --slowest-verbs 3\n\n"
 		"A bar shows where in the whole its stage lies. A stage with * holds the time of stages "
 		"before it that were not seen.",
 };
@@ -282,17 +294,34 @@ static int timeline_begin(struct offline *o)
 	return err || !t->all ? err : offline_read_devices(o);
 }
 
+static int begin_verbs(struct offline *o)
+{
+	struct timeline *t = (struct timeline *)o;
+
+	t->verbs.device = t->device;
+	return timeline_verbs_begin(&t->verbs, o);
+}
+
+static int write_verbs(struct offline *o)
+{
+	return timeline_verbs_write(&((struct timeline *)o)->verbs, o);
+}
+
 int verb_timeline(int argc, char **argv)
 {
 	static const struct offline_verb offline = {&fault_table_analyzer, timeline_begin,
 						    write_timeline};
+	static const struct offline_verb of_verbs = {&verb_calls_analyzer, begin_verbs,
+						     write_verbs};
 	const struct analysis_config config = {.without_footprint = true, .without_findings = true};
 	struct timeline timeline = {0};
 	int code;
 
 	if (cli_parse(&timeline_cli, argc, argv, &timeline))
 		return EXIT_USAGE;
-	code = offline_run(&timeline.offline, &config, &offline);
+	code = offline_run(&timeline.offline, &config,
+			   timeline_verbs_wanted(&timeline.verbs) ? &of_verbs : &offline);
 	free(timeline.kept);
+	free(timeline.verbs.kept);
 	return code;
 }

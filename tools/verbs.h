@@ -19,6 +19,7 @@ int verb_export(int argc, char **argv);
 int verb_sim(int argc, char **argv);
 int verb_accesses(int argc, char **argv);
 int verb_fleet(int argc, char **argv);
+int verb_fabric(int argc, char **argv);
 int verb_serve(int argc, char **argv);
 
 #endif

@@ -2,91 +2,13 @@
 #include "injectors/emu/channel.h"
 
 #include <errno.h>
-#include <linux/futex.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "bpf/page.h"
-#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
 #define DATA_BYTES_MIN 65536
-#define POLL_START_NS  5000  /* first, after a short wait; doubled by each that was longer */
-#define POLL_MAX_NS    50000 /* a wait that was longer than this turns polling off */
-
-static long futex(__u32 *word, int operation, __u32 value, const struct timespec *deadline)
-{
-	return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, deadline, NULL,
-		       FUTEX_BITSET_MATCH_ANY);
-}
-
-void doorbell_ring(struct doorbell *bell)
-{
-	__atomic_store_n(&bell->cpu, sched_getcpu(), __ATOMIC_RELAXED);
-	/* Both sequentially consistent: either we see the sleeper or it sees the new count. */
-	__atomic_add_fetch(&bell->count, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&bell->sleeping, __ATOMIC_SEQ_CST))
-		futex(&bell->count, FUTEX_WAKE_BITSET, 1, NULL);
-}
-
-__u32 doorbell_count(const struct doorbell *bell)
-{
-	return __atomic_load_n(&bell->count, __ATOMIC_ACQUIRE);
-}
-
-/* Polls until the count changes or `until`. */
-static bool doorbell_poll(const struct doorbell *bell, __u32 seen, __u64 until)
-{
-	do {
-		/* To read the clock takes as long as some pauses. */
-		for (int i = 0; i < 32; i++) {
-			if (doorbell_count(bell) != seen)
-				return true;
-			__builtin_ia32_pause();
-		}
-	} while (monotonic_ns() < until);
-	return false;
-}
-
-/* A wait that was short would have been worth polling for; a long one was not. */
-static void doorbell_adapt(struct doorbell *bell, __u64 waited_ns)
-{
-	if (waited_ns > POLL_MAX_NS)
-		bell->poll_ns = 0;
-	else if (waited_ns > bell->poll_ns)
-		bell->poll_ns = bell->poll_ns ? bell->poll_ns * 2 : POLL_START_NS;
-	if (bell->poll_ns > POLL_MAX_NS)
-		bell->poll_ns = POLL_MAX_NS;
-}
-
-__u32 doorbell_wait(struct doorbell *bell, __u32 seen, __u64 deadline_ns)
-{
-	__u64 start = monotonic_ns(), until = start + bell->poll_ns;
-	struct timespec deadline = timespec_of_ns(deadline_ns);
-	__u32 count = doorbell_count(bell);
-
-	if (count != seen)
-		return count;
-	if (deadline_ns && until > deadline_ns)
-		until = deadline_ns;
-	if (bell->poll_ns && __atomic_load_n(&bell->cpu, __ATOMIC_RELAXED) != sched_getcpu() &&
-	    doorbell_poll(bell, seen, until))
-		return doorbell_count(bell);
-
-	/* Told before the count is looked at again: the other half of doorbell_ring(). */
-	__atomic_store_n(&bell->sleeping, 1, __ATOMIC_SEQ_CST);
-	while ((count = __atomic_load_n(&bell->count, __ATOMIC_SEQ_CST)) == seen) {
-		if (deadline_ns && monotonic_ns() >= deadline_ns)
-			break;
-		futex(&bell->count, FUTEX_WAIT_BITSET, seen, deadline_ns ? &deadline : NULL);
-	}
-	__atomic_store_n(&bell->sleeping, 0, __ATOMIC_RELAXED);
-	doorbell_adapt(bell, monotonic_ns() - start);
-	return count;
-}
 
 static int channel_check(const struct channel_config *config)
 {

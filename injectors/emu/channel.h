@@ -11,25 +11,8 @@
 #include <stdbool.h>
 
 #include "bpf/event.h"
+#include "injectors/emu/doorbell.h"
 #include "injectors/emu/ring.h"
-
-/*
- * A counter that can be waited for. Ringing costs a system call only if somebody sleeps. The waiter
- * polls for a short while before it sleeps, for longer when that paid off lately and not at all
- * when it did not (as KVM's halt polling), nor while the ringer needs the same CPU. One waiter, any
- * number of ringers.
- */
-struct doorbell {
-	__u32 count;
-	__u32 sleeping;
-	__u32 poll_ns; /* the waiter's */
-	int cpu;       /* where it was rung last */
-};
-
-void doorbell_ring(struct doorbell *bell);
-__u32 doorbell_count(const struct doorbell *bell);
-/* Returns once the count differs from `seen` or at `deadline_ns` (CLOCK_MONOTONIC, 0: never). */
-__u32 doorbell_wait(struct doorbell *bell, __u32 seen, __u64 deadline_ns);
 
 /* What a [workload] asks of the device: its opcodes, and what the target of an I/O is. */
 enum device_io {

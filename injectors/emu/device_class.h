@@ -84,6 +84,8 @@ struct device_class {
 	void (*stop)(void *device);
 	/* Whether its frames are those of a network between programs, not made up; NULL: never. */
 	bool (*networked)(const struct device_settings *settings);
+	/* Whether its guest controls it by one of the ways of docs/hyv.md; NULL: never. */
+	bool (*has_mode)(const struct device_settings *settings);
 	/* What the hello says of it behind its model's name and '/': a policy; NULL: nothing. */
 	const char *(*variant)(const struct device_settings *settings);
 	/* The network that it has made for itself; NULL: none of this model has one. */
@@ -93,6 +95,8 @@ struct device_class {
 	/* How a [device] of this model says the one or the other: "wire=tap", "wire=generator or loop". */
 	const char *with_network, *with_traffic;
 	const struct device_driver *driver; /* in the guest */
+	/* Instead of it, by what the job has for the device; NULL: there is but the one. */
+	const struct device_driver *(*choose_driver)(const struct driver_setup *setup);
 };
 
 #define DEVICE_CLASS(name) extern const struct device_class name##_class;

@@ -14,6 +14,7 @@
 struct device_config;
 struct machine;
 struct ranks_config;
+struct verbs_load_config;
 struct workload_config;
 
 struct driver_setup {
@@ -26,6 +27,7 @@ struct driver_setup {
 	const struct workload_config *workload; /* NULL: the device has none */
 	const struct traffic_config *traffic;	/* likewise */
 	const struct ranks_config *ranks;	/* likewise; it is for another device, too */
+	const struct verbs_load_config *verbs;	/* instead of them, likewise */
 	void *peer; /* that one's driver, once it is created; else NULL */
 };
 

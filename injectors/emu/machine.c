@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "injectors/emu/ranks/ranks_driver.h"
+#include "injectors/emu/verbs_load/verbs_load_driver.h"
 #include "injectors/emu/kvstores.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
@@ -100,19 +101,35 @@ static int machine_announce(struct machine *machine)
 	return error;
 }
 
+int machine_prepare(struct machine *machine)
+{
+	int error = 0;
+
+	if (machine->prepared || machine->stopped)
+		return failed(-EALREADY, "a machine starts once");
+	for (__u32 i = 0; i < machine->config.device_count && !error; i++)
+		error = start_device(machine, i);
+	if (!error)
+		error = machine_announce(machine);
+	machine->prepared = true;
+	if (!error)
+		error = memory_limit_start(machine->limit);
+	if (error)
+		machine_stop(machine);
+	return error;
+}
+
 int machine_start(struct machine *machine)
 {
 	int error = 0;
 
 	if (machine->started || machine->stopped)
 		return failed(-EALREADY, "a machine starts once");
-	for (__u32 i = 0; i < machine->config.device_count && !error; i++)
-		error = start_device(machine, i);
-	if (!error)
-		error = machine_announce(machine);
+	if (!machine->prepared)
+		error = machine_prepare(machine);
+	if (error)
+		return error;
 	machine->started = true;
-	if (!error)
-		error = memory_limit_start(machine->limit);
 	for (__u32 i = 0; i < machine->config.device_count && !error; i++)
 		error = machine_build_driver(machine, i);
 	for (__u32 i = 0; i < machine->config.device_count && !error; i++)
@@ -193,7 +210,7 @@ void machine_stop(struct machine *machine)
 {
 	struct access_log_stats stats;
 
-	if (!machine->started)
+	if (!machine->prepared)
 		return;
 	inject_stop(machine->injections);
 	reclaimer_stop(machine->reclaimer);
@@ -220,7 +237,7 @@ void machine_stop(struct machine *machine)
 	registry_close(machine->registry, stats.produced);
 	machine->reclaimer = NULL;
 	machine->registry = NULL;
-	machine->started = false;
+	machine->prepared = machine->started = false;
 	machine->stopped = true;
 }
 
@@ -385,4 +402,13 @@ const char *machine_ranks(const struct machine *machine, __u32 index, struct ran
 	ranks_driver_result(machine->devices[ranks->device].driver, sum);
 	ranks_driver_result(machine->devices[ranks->peer].driver, sum);
 	return ranks_driver_error(machine->devices[ranks->device].driver);
+}
+
+const char *machine_verbs(const struct machine *machine, __u32 index, struct verbs_load_result *sum)
+{
+	const struct verbs_load_config *verbs = &machine->config.verbs[index];
+
+	verbs_load_driver_host(machine->devices[verbs->device].driver, &sum->hosts);
+	verbs_load_driver_host(machine->devices[verbs->peer].driver, &sum->hosts);
+	return verbs_load_driver_result(machine->devices[verbs->device].driver, sum);
 }

@@ -16,6 +16,7 @@
 #include "injectors/emu/rdma_totals.h"
 #include "injectors/emu/round_trip.h"
 #include "injectors/emu/ranks/ranks.h"
+#include "injectors/emu/verbs_load/verbs_load.h"
 #include "injectors/emu/kvstore.h"
 #include "injectors/emu/memory_limit.h"
 #include "injectors/emu/protector.h"
@@ -28,12 +29,23 @@ enum reclaim_order { RECLAIM_RANDOM, RECLAIM_IDLE };
 #define MACHINE_TENANTS_MAX 1000
 #define MACHINE_DEVICES_MAX 4096
 
+/* What a tenant's guests may have of devices with a mode, 0: no limit; and what they may ask for. */
+struct tenant_quota {
+	__u64 pinned_bytes; /* registered, whole pages */
+	__u32 regions, queue_pairs, completion_queues;
+	unsigned int rights; /* enum verbs_right bits that a region may have */
+};
+
 struct tenant_config {
 	char name[64];
 	__u64 memory;
 	__u64 memlock; /* bytes that devices may pin of it (pins.h), 0: no limit */
 	enum memory_backend backend;
-	cpu_set_t cpus; /* empty: all CPUs of the machine */
+	cpu_set_t cpus;	   /* empty: all CPUs of the machine */
+	bool own_process;  /* its guest runs in a process of its own (process = own) */
+	char program[512]; /* the command that it runs; empty: what the job says of its devices */
+	char program_ready[16]; /* where it listens before the next one begins; "": nowhere */
+	struct tenant_quota quota;
 };
 
 struct device_config {
@@ -76,7 +88,8 @@ struct machine_config {
 	struct traffic_config *traffics;   /* injectors/emu/traffic.h */
 	struct ranks_config *ranks;	   /* injectors/emu/ranks/ranks.h */
 	struct kvstore_config *kvstores;   /* injectors/emu/kvstore.h */
-	__u32 kvstore_count;
+	struct verbs_load_config *verbs;   /* injectors/emu/verbs_load/verbs_load.h */
+	__u32 kvstore_count, verbs_count;
 	enum scheduler_kind scheduler;
 	__u32 request_queue_entries;
 	__u32 event_queue_entries; /* 0: EMQ_ENTRIES */
@@ -107,7 +120,11 @@ struct network;
 
 /* Copies what it needs of the configuration. -EINVAL with a sentence for what cannot be built. */
 int machine_create(struct machine **machine, const struct machine_config *config);
-/* Once in a machine's life. On failure everything that had been started is stopped again. */
+/*
+ * Once in a machine's life: devices run, observers find them. machine_start() does it, too, and has drivers and their loads begin;
+ * in between injections are armed that no load shall escape. On failure everything that had been started is stopped again.
+ */
+int machine_prepare(struct machine *machine);
 int machine_start(struct machine *machine);
 /* After machine_start(), once injections are armed: frames that are made up begin. machine_wait() does it, too. */
 int machine_begin(struct machine *machine);
@@ -145,6 +162,11 @@ struct evict_outcome {
 long machine_evict(struct machine *machine, __u32 device, const struct evict_order *order,
 		   struct evict_outcome *outcome);
 
+/* Whether a share of its memory is kept out (reclaim_percent). */
+bool machine_reclaims(const struct machine *machine);
+/* A pass of the reclaimer's in the caller's thread, beside its own: then that share is out, or `*stopping`. */
+void machine_reclaim(struct machine *machine, const _Atomic bool *stopping);
+
 struct machine_totals {
 	struct service_stats service;
 	struct guest_memory_stats memory; /* summed */
@@ -180,11 +202,16 @@ const struct rdma_totals *machine_rdma(const struct machine *machine, __u32 devi
 void machine_mapped(const struct machine *machine, __u32 device, __u64 *now, __u64 *most);
 /* The network between whose namespaces a device carries frames, while the machine runs; NULL: it has none. */
 const struct network *machine_network(const struct machine *machine, __u32 device);
+/* The guest's ends of new sockets of a tenant's devices whose guests are processes, in the devices' order. Returns how many. */
+int machine_invite_guest(struct machine *machine, __u32 tenant, int *sockets, __u32 most);
 /* Valid after machine_stop(). */
 const struct kvstore_result *machine_kvstore(const struct machine *machine, __u32 kvstore);
 /* Valid after machine_wait() has returned 0, or machine_stop(). */
 const struct workload_result *machine_workload(const struct machine *machine, __u32 workload);
 /* Adds what the ranks of a section have come to, on both of its devices; likewise. Returns what went wrong first, "": nothing. */
 const char *machine_ranks(const struct machine *machine, __u32 ranks, struct ranks_result *sum);
+/* Likewise of a [verbs], after machine_stop(). */
+const char *machine_verbs(const struct machine *machine, __u32 verbs,
+			  struct verbs_load_result *sum);
 
 #endif

@@ -13,14 +13,6 @@
 #define SVA_BASE	     0x7f0000000000ull
 #define WINDOW_FACTOR	     2 /* IOVA window in tenant memories: stray addresses do fault */
 
-const struct traffic_config *machine_traffic(const struct machine *machine, __u32 device)
-{
-	for (__u32 i = 0; i < machine->config.traffic_count; i++)
-		if (machine->config.traffics[i].device == device)
-			return &machine->config.traffics[i];
-	return NULL;
-}
-
 static void *machine_copy_array(const void *from, size_t count, size_t size)
 {
 	void *to = calloc(count ? count : 1, size);
@@ -28,60 +20,6 @@ static void *machine_copy_array(const void *from, size_t count, size_t size)
 	if (to && count)
 		memcpy(to, from, count * size);
 	return to;
-}
-
-static int takes_none(const struct workload_config *workload, const struct device_config *device)
-{
-	char models[256];
-
-	device_classes_text(device_class_takes_workload, ", ", models, sizeof(models));
-	return failed(-EINVAL,
-		      "workload %s: device %s is of model %s, which takes none; accepted: %s",
-		      workload->name, device->name, device->class->name, models);
-}
-
-static int check_workloads(const struct machine_config *config)
-{
-	for (__u32 i = 0; i < config->workload_count; i++) {
-		const struct workload_config *workload = &config->workloads[i];
-
-		if (workload->device >= config->device_count)
-			return failed(-EINVAL, "workload %s: no device %u in a machine of %u",
-				      workload->name, workload->device, config->device_count);
-		if (!device_class_takes_workload(config->devices[workload->device].class))
-			return takes_none(workload, &config->devices[workload->device]);
-		for (__u32 n = 0; n < i; n++)
-			if (config->workloads[n].device == workload->device)
-				return failed(-EINVAL,
-					      "workload %s: device %s has workload %s; "
-					      "accepted: one for each device",
-					      workload->name,
-					      config->devices[workload->device].name,
-					      config->workloads[n].name);
-	}
-	return 0;
-}
-
-static int machine_check(const struct machine_config *config)
-{
-	if (config->tenant_count < 1 || config->tenant_count > MACHINE_TENANTS_MAX)
-		return failed(-EINVAL, "%u tenants: accepted: 1 to %d", config->tenant_count,
-			      MACHINE_TENANTS_MAX);
-	if (config->device_count < 1 || config->device_count > MACHINE_DEVICES_MAX)
-		return failed(-EINVAL, "%u devices: accepted: 1 to %d", config->device_count,
-			      MACHINE_DEVICES_MAX);
-	if (config->reclaim_percent > 95)
-		return failed(-EINVAL, "reclaim_percent=%u: accepted: 0 (off) to 95",
-			      config->reclaim_percent);
-	for (__u32 i = 0; i < config->device_count; i++) {
-		if (config->devices[i].tenant >= config->tenant_count)
-			return failed(-EINVAL, "device %s: no tenant %u in a machine of %u",
-				      config->devices[i].name, config->devices[i].tenant,
-				      config->tenant_count);
-		if (!config->devices[i].class)
-			return failed(-EINVAL, "device %s: of no model", config->devices[i].name);
-	}
-	return check_workloads(config);
 }
 
 static int copy_config(struct machine *machine, const struct machine_config *config)
@@ -102,10 +40,12 @@ static int copy_config(struct machine *machine, const struct machine_config *con
 	copy->ranks = machine_copy_array(config->ranks, config->ranks_count, sizeof(*copy->ranks));
 	copy->kvstores = machine_copy_array(config->kvstores, config->kvstore_count,
 					    sizeof(*copy->kvstores));
+	copy->verbs = machine_copy_array(config->verbs, config->verbs_count, sizeof(*copy->verbs));
 	machine->tenants = calloc(config->tenant_count, sizeof(*machine->tenants));
 	machine->devices = calloc(config->device_count, sizeof(*machine->devices));
 	if (!copy->tenants || !copy->devices || !copy->workloads || !copy->traffics ||
-	    !copy->ranks || !copy->kvstores || !machine->tenants || !machine->devices)
+	    !copy->ranks || !copy->kvstores || !copy->verbs || !machine->tenants ||
+	    !machine->devices)
 		return failed(-ENOMEM, "no memory for a machine of %u devices",
 			      config->device_count);
 	return 0;
@@ -356,40 +296,6 @@ static int build_devices(struct machine *machine)
 	return error;
 }
 
-/* Ranks are spread over two devices, whose drivers know each other. */
-static void find_ranks(const struct machine *machine, __u32 index, struct driver_setup *setup)
-{
-	for (__u32 i = 0; i < machine->config.ranks_count; i++) {
-		const struct ranks_config *ranks = &machine->config.ranks[i];
-
-		if (ranks->device != index && ranks->peer != index)
-			continue;
-		setup->ranks = ranks;
-		setup->peer = machine->devices[ranks->device == index ? ranks->peer : ranks->device]
-				      .driver;
-	}
-}
-
-int machine_build_driver(struct machine *machine, __u32 index)
-{
-	struct machine_device *device = &machine->devices[index];
-	struct driver_setup setup = {
-		.machine = machine,
-		.index = index,
-		.device = &device->config,
-		.model = device->model,
-		.channel = device->channel,
-		.memory = machine->tenants[device->config.tenant].memory,
-	};
-
-	for (__u32 i = 0; i < machine->config.workload_count; i++)
-		if (machine->config.workloads[i].device == index)
-			setup.workload = &machine->config.workloads[i];
-	setup.traffic = machine_traffic(machine, index);
-	find_ranks(machine, index, &setup);
-	return driver_of(device)->create(&device->driver, &setup);
-}
-
 int machine_build(struct machine *machine, const struct machine_config *config)
 {
 	int error = machine_check(config);
@@ -449,6 +355,7 @@ void machine_dismantle(struct machine *machine)
 	free(machine->devices);
 	free(machine->tenants);
 	free(machine->config.ranks);
+	free(machine->config.verbs);
 	free(machine->config.traffics);
 	free(machine->config.kvstores);
 	free(machine->config.workloads);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* What the files of the machine share: machine.c (life), machine_build.c (assembly),
- * machine_service.c (what the fault service asks), evict.c, reclaim.c. */
+ * machine_check.c (of what), machine_drivers.c, machine_service.c (what the fault service asks), evict.c, reclaim.c. */
 #ifndef FAULTLINE_MACHINE_PRIVATE_H
 #define FAULTLINE_MACHINE_PRIVATE_H
 
@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "injectors/emu/access_log.h"
+#include "injectors/emu/hyv/quota.h"
 #include "injectors/emu/idle_pages.h"
 #include "injectors/emu/machine.h"
 #include "injectors/emu/memory_limit.h"
@@ -23,6 +24,7 @@ struct tenant {
 	struct page_locks *locks;     /* keep a resolve and an eviction apart */
 	struct page_locks *evictions; /* keep two evictions apart, or one and a pin, all along */
 	struct pins *pins;
+	struct quota_account quota; /* of its guests, at all its devices with a mode */
 	_Atomic unsigned char
 		*touched; /* a byte a page, set by DMA; NULL: nobody asks (page_clock.h) */
 	__u64 physical;
@@ -34,6 +36,7 @@ struct machine_device {
 	struct device_config config;
 	void *model;
 	void *driver; /* NULL: it has nothing to do */
+	const struct device_driver *driver_ops;
 	struct channel *channel;
 	struct iommu_domain *domain;
 	struct lookup *lookup;
@@ -65,21 +68,23 @@ struct machine {
 	struct protector *protector; /* NULL: there is none */
 	struct kvstores *kvstores;   /* NULL: there are none */
 	struct memory_limit *limit;  /* NULL: there is none */
-	bool started, begun, stopped;
+	bool prepared, started, begun, stopped;
 };
 
 static inline const struct device_driver *driver_of(const struct machine_device *device)
 {
-	return device->config.class->driver;
+	return device->driver_ops;
 }
 
+/* machine_check.c: refuses, with a sentence, what cannot be put together. */
+int machine_check(const struct machine_config *config);
 /* machine_build.c: everything but devices that run and their drivers. */
 int machine_build(struct machine *machine, const struct machine_config *config);
-/* Of a device that has started: only then is the size of a disk known. */
+void machine_dismantle(struct machine *machine);
+/* machine_drivers.c, of a device that has started: only then is the size of a disk known. */
 int machine_build_driver(struct machine *machine, __u32 index);
 /* The [traffic] of a device, NULL if it has none. */
 const struct traffic_config *machine_traffic(const struct machine *machine, __u32 device);
-void machine_dismantle(struct machine *machine);
 
 /* machine_service.c */
 extern const struct service_ops machine_service_ops;

@@ -115,6 +115,21 @@ static int machine_resolve(void *argument, const struct page_request *request, b
 	return error;
 }
 
+/*
+ * What the I/O page table grants is there: it is taken from that first, and the caller keeps out who would. The kernel alone takes no
+ * page of the pager's.
+ */
+static bool granted(const struct machine *machine, const struct page_request *request)
+{
+	const struct machine_device *device = &machine->devices[request->device];
+	struct iommu_translation found;
+
+	return machine->tenants[device->config.tenant].config.backend == MEMORY_PAGER &&
+	       !iommu_walk(device->domain, request->address,
+			   request->flags & EVENT_WRITE ? IOMMU_READ | IOMMU_WRITE : IOMMU_READ,
+			   &found);
+}
+
 int machine_grant(struct machine *machine, __u32 index, __u64 guest_address, bool write)
 {
 	struct machine_device *device = &machine->devices[index];
@@ -133,6 +148,8 @@ int machine_grant(struct machine *machine, __u32 index, __u64 guest_address, boo
 	if (service_refused(machine, &request))
 		return failed(-EFAULT, "page 0x%llx is not the device's to %s", guest_address,
 			      write ? "write" : "read");
+	if (granted(machine, &request))
+		return 0;
 	page_lock(tenant->locks, guest_address >> PAGE_BITS);
 	error = guest_memory_resolve(tenant->memory, guest_address, index, write, &major);
 	/* What is mapped already stays so: an entry of 2 MiB is not split for it. */

@@ -2,11 +2,11 @@
 /*
  * Eviction with guest CPUs running beside it.
  *
- * Major: the page is write-protected by userfaultfd, copied out, its frame freed by punching a hole
+ * Major: the page is write-protected by userfaultfd, in each view, copied out, its frame freed by punching a hole
  * into the memfd (MADV_DONTNEED would leave it in the page cache), the protection lifted. A guest
  * CPU that writes in the meantime waits in its fault; one that touches the page after the hole
  * finds it missing and has it brought back, from a backing file that is already written.
- * Minor: both mappings drop the page, the page cache keeps it.
+ * Minor: both mappings drop the page, the page cache keeps it, and so do views of other processes (memory_views.h).
  *
  * A page may be back before its absence was proven: then all is done again, EVICT_TRIES times at most.
  */
@@ -14,9 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/userfaultfd.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -29,17 +27,14 @@
 
 static int memory_protect(struct guest_memory *memory, __u64 page_address, bool on)
 {
-	struct uffdio_writeprotect protection = {
-		.range = {(__u64)memory->cpu + page_address, PAGE_BYTES},
-		.mode = on ? UFFDIO_WRITEPROTECT_MODE_WP : 0,
-	};
+	int error = memory_write_protect(memory->cpu_faults, (__u64)memory->cpu + page_address,
+					 PAGE_BYTES, on);
+	int others = memory_views_protect(memory, page_address, on);
 
-	while (ioctl(memory->cpu_faults, UFFDIO_WRITEPROTECT, &protection)) {
-		if (errno != EAGAIN)
-			return failed(-errno, "cannot write-protect page 0x%llx: %s", page_address,
-				      strerror(errno));
-	}
-	return 0;
+	error = error ? error : others;
+	return error ? failed(error, "cannot write-protect page 0x%llx: %s", page_address,
+			      strerror(-error))
+		     : 0;
 }
 
 static int memory_write_out(struct guest_memory *memory, __u64 page_address)
@@ -78,9 +73,8 @@ static int take_major(struct guest_memory *memory, __u64 page_address)
 	if (cached <= 0)
 		return cached;
 	error = memory_protect(memory, page_address, true);
-	if (error)
-		return error;
-	error = memory_write_out(memory, page_address);
+	if (!error)
+		error = memory_write_out(memory, page_address);
 	if (!error)
 		error = free_frame(memory, page_address);
 	lifted = memory_protect(memory, page_address, false);
@@ -113,6 +107,8 @@ int pager_evict(struct guest_memory *memory, __u64 page_address, enum evict_kind
 	int result = 0;
 
 	pthread_mutex_lock(&memory->evicting);
+	if (memory_overlaid(memory, page_address))
+		result = failed(-EBUSY, "page 0x%llx is under memory of the host's", page_address);
 	for (int tries = 0; !result && tries < EVICT_TRIES; tries++) {
 		result = kind == EVICT_MAJOR ? take_major(memory, page_address)
 					     : take_minor(memory, page_address);

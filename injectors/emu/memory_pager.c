@@ -35,14 +35,6 @@
 #define POPULATE_CHUNK	HUGE_BYTES
 #define MEMORY_FEATURES (UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM)
 
-/* UFFDIO_POISON of Linux 6.6, which the headers to build with may not know. */
-struct poison {
-	struct uffdio_range range;
-	__u64 mode;
-	__s64 updated;
-};
-#define POISON _IOWR(UFFDIO, 0x08, struct poison)
-
 static bool is_stored(const struct guest_memory *memory, __u64 page_address)
 {
 	__u64 page = page_address >> PAGE_BITS;
@@ -76,12 +68,7 @@ static void pager_wake(struct guest_memory *memory, __u64 page_address)
  */
 static void page_in_failed(struct guest_memory *memory, __u64 page_address, int error)
 {
-	struct poison poison = {
-		.range = {(__u64)memory->cpu + page_address, PAGE_BYTES},
-	};
-
-	/* EEXIST: it was a late message, the page is back by now. */
-	if (!ioctl(memory->cpu_faults, POISON, &poison) || errno == EEXIST) {
+	if (!memory_poison(memory->cpu_faults, (__u64)memory->cpu + page_address)) {
 		pager_wake(memory, page_address);
 		return;
 	}
@@ -129,7 +116,7 @@ static int place_page(struct guest_memory *memory, void *page, __u64 page_addres
 }
 
 /* EAGAIN: the address space changes just now. ENOMEM: the kernel is short of memory, for now. */
-static void bring_page(struct guest_memory *memory, void *page, __u64 page_address)
+int pager_bring(struct guest_memory *memory, void *page, __u64 page_address)
 {
 	__u64 start_ns = monotonic_ns();
 	bool stored;
@@ -142,26 +129,28 @@ static void bring_page(struct guest_memory *memory, void *page, __u64 page_addre
 	while ((error = place_page(memory, page, page_address, &stored)) == EAGAIN ||
 	       error == ENOMEM)
 		memory_sleep(error == ENOMEM ? 10 * NSEC_PER_MSEC : 0);
-	if (error && error != EEXIST) {
-		page_in_failed(memory, page_address, error);
-		return;
-	}
+	if (error && error != EEXIST)
+		return -error;
 	/* Told before anyone can go on, so that the truth is in order. */
 	if (!error)
 		memory_page_in(memory, page_address, device, stored ? PAGE_FILE : PAGE_ZERO,
 			       start_ns);
 	pager_wake(memory, page_address);
+	return error ? PAGER_WAS_THERE : 0;
 }
 
 static void pager_serve(struct guest_memory *memory, void *page, const struct uffd_msg *message)
 {
 	__u64 page_address =
 		(message->arg.pagefault.address & ~(PAGE_BYTES - 1)) - (__u64)memory->cpu;
+	int error;
 
 	if (message->event != UFFD_EVENT_PAGEFAULT)
 		return;
 	if (!(message->arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP)) {
-		bring_page(memory, page, page_address);
+		error = pager_bring(memory, page, page_address);
+		if (error < 0)
+			page_in_failed(memory, page_address, -error);
 		return;
 	}
 	pager_wait_eviction(memory);
@@ -206,16 +195,6 @@ static int faults_open(int *faults, __u64 features)
 	return 0;
 }
 
-static int faults_register(int faults, void *mapping, __u64 bytes, __u64 mode)
-{
-	struct uffdio_register range = {.range = {(__u64)mapping, bytes}, .mode = mode};
-
-	if (ioctl(faults, UFFDIO_REGISTER, &range))
-		return failed(-errno, "cannot register memory with userfaultfd: %s",
-			      strerror(errno));
-	return 0;
-}
-
 static int backing_open(struct guest_memory *memory, const char *directory)
 {
 	if (!directory)
@@ -239,6 +218,17 @@ static int backing_open(struct guest_memory *memory, const char *directory)
 	return 0;
 }
 
+/* Guests in processes of their own have it, too: none of them may make it shorter under our feet. */
+static int memory_file_create(struct guest_memory *memory)
+{
+	memory->memfd = memfd_create("faultline-guest", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (memory->memfd < 0 || ftruncate(memory->memfd, (off_t)memory->bytes) ||
+	    fcntl(memory->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		return failed(-errno, "cannot create a memfd of %llu bytes: %s", memory->bytes,
+			      strerror(errno));
+	return 0;
+}
+
 static int views_create(struct guest_memory *memory)
 {
 	int error;
@@ -251,10 +241,9 @@ static int views_create(struct guest_memory *memory)
 	error = faults_open(&memory->dma_faults, MEMORY_FEATURES | UFFD_FEATURE_SIGBUS);
 	if (error)
 		return error;
-	memory->memfd = memfd_create("faultline-guest", MFD_CLOEXEC);
-	if (memory->memfd < 0 || ftruncate(memory->memfd, (off_t)memory->bytes))
-		return failed(-errno, "cannot create a memfd of %llu bytes: %s", memory->bytes,
-			      strerror(errno));
+	error = memory_file_create(memory);
+	if (error)
+		return error;
 	error = memory_map(memory, MAP_SHARED | MAP_NORESERVE, memory->memfd, &memory->cpu);
 	if (error)
 		return error;
@@ -267,12 +256,12 @@ static int views_create(struct guest_memory *memory)
 		return failed(-errno,
 			      "cannot lock the devices' view of memory: %s; raise ulimit -l",
 			      strerror(errno));
-	error = faults_register(memory->cpu_faults, memory->cpu, memory->bytes,
-				UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_WP);
+	error = memory_faults_register(memory->cpu_faults, memory->cpu, memory->bytes,
+				       UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_WP);
 	if (error)
 		return error;
-	return faults_register(memory->dma_faults, memory->dma, memory->bytes,
-			       UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR);
+	return memory_faults_register(memory->dma_faults, memory->dma, memory->bytes,
+				      UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR);
 }
 
 static int pager_start(struct guest_memory *memory)
@@ -300,7 +289,8 @@ static int pager_create(struct guest_memory *memory, const struct guest_memory_c
 	int error;
 
 	memory->stored = calloc(words, sizeof(*memory->stored));
-	if (!memory->stored)
+	memory->overlaid = calloc(words, sizeof(*memory->overlaid));
+	if (!memory->stored || !memory->overlaid)
 		return failed(-ENOMEM, "no memory for %llu words", words);
 	/* Hundreds of tenants need more than the usual soft limit of 1024. */
 	error = limits_need_files("a tenant", PAGER_DESCRIPTORS);
@@ -329,6 +319,7 @@ static void pager_destroy(struct guest_memory *memory)
 			close(descriptors[i]);
 	}
 	free(memory->stored);
+	free(memory->overlaid);
 }
 
 static int pager_show_device(struct guest_memory *memory, __u64 page_address)

@@ -5,6 +5,9 @@
  *	memory.c	 what both backends share: addresses, touching, delays, statistics
  *	memory_pager.c	 pager backend: mappings, userfaultfds, the pager thread
  *	memory_evict.c	 pager backend: eviction beside guest CPUs that go on running
+ *	memory_views.c	 pager backend: other processes that have the memory mapped
+ *	memory_overlay.c pager backend: the host's own pages in place of the guest's
+ *	memory_faults.c	 what all of them ask of a userfaultfd
  *	memory_swap.c	 swap backend
  *	presence.c	 what the kernel says about a page: pagemap, mincore
  *	dma_guard.c	 touching memory that may not be there
@@ -68,6 +71,8 @@ struct guest_memory {
 	pthread_t pager;
 	_Atomic __u64 *stored; /* a bit a page: the backing file has its content */
 	pthread_mutex_t evicting;
+	struct memory_view *views; /* with the lock `evicting`, as ... */
+	__u64 *overlaid; /* ... a bit a page: the views of this process show another file */
 
 	pthread_mutex_t pending_lock;
 	struct pending_resolve *pending;
@@ -84,6 +89,29 @@ __u64 memory_take_delay(struct guest_memory *memory, __u64 page_address, __u32 *
 /* Counts one page brought in and logs the truth of it. */
 void memory_page_in(struct guest_memory *memory, __u64 page_address, __u32 device,
 		    enum page_origin origin, __u64 start_ns);
+
+/* A userfaultfd's, of this or another process; 0 or negative errno, without a sentence. */
+int memory_write_protect(int faults, __u64 address, __u64 bytes, bool on);
+/* Who touches the page has a SIGBUS from now on. */
+int memory_poison(int faults, __u64 address);
+/* With a sentence. */
+int memory_faults_register(int faults, void *mapping, __u64 bytes, __u64 mode);
+
+/*
+ * Brings an absent page into the memory file and the CPUs' view, and lets go who waits for it there. `page`: of the caller's, a page
+ * long. Negative errno without a sentence: it cannot be brought. Any thread that holds no lock.
+ */
+#define PAGER_WAS_THERE 1
+int pager_bring(struct guest_memory *memory, void *page, __u64 page_address);
+/* Of a page in every view, with the lock `evicting`. */
+int memory_views_protect(struct guest_memory *memory, __u64 page_address, bool on);
+/* With the lock `evicting`. */
+static inline bool memory_overlaid(const struct guest_memory *memory, __u64 page_address)
+{
+	__u64 page = page_address >> PAGE_BITS;
+
+	return memory->overlaid[page / 64] >> page % 64 & 1;
+}
 
 /* Pager backend's eviction, in memory_evict.c. */
 int pager_evict(struct guest_memory *memory, __u64 guest_address, enum evict_kind kind);

@@ -38,6 +38,15 @@
  *	2 address, 3 length, 4 value, 5 group	the event's
  *	6 more		pasid << 32 | instance, of an event that names no fault
  *	7 code		as of frames_lost, with the fault that it names: open until its resume
+ *
+ * Arguments of the probes of devices with a mode; what they are is with their kinds (bpf/event_kinds.def):
+ *	0 device | queue << 32 | code << 48 | flags << 56
+ *	1 address, 2 length, 3 value	the event's
+ *	4 group | instance << 32
+ *	5 pasid | tid << 32
+ * verb_stages, an event for each stage that was had: 1 when the verb was called, 2 group | instance << 32, from 3 on ns
+ * of two stages each, the first in the lower half. work_request: 1 status, 2 length, 3 group | instance << 32, from 4 on
+ * its stages likewise.
  */
 #ifndef FAULTLINE_EMU_PROBES_H
 #define FAULTLINE_EMU_PROBES_H
@@ -104,5 +113,9 @@ struct pair_probe {
 #define PAIR_PROBE(what, p)                                                             \
 	STAP_PROBE8(faultline, what, (p)->device, (p)->pair, (p)->address, (p)->length, \
 		    (p)->value, (p)->group, (p)->more, (p)->code)
+
+/* what: verb verb_stages verb_woken pinned registered guest_exits guest_state work_request */
+#define HYV_PROBE(what, a) \
+	STAP_PROBE8(faultline, what, (a)[0], (a)[1], (a)[2], (a)[3], (a)[4], (a)[5], (a)[6], (a)[7])
 
 #endif

@@ -23,9 +23,10 @@ struct rdma_totals {
 
 	/* The sums over all queue pairs there have been. */
 	struct transport_counters transport;
-	__u64 errors;	 /* queue pairs that went into error */
-	__u64 overflows; /* completions that found their queue full */
-	__u64 hostile;	 /* doorbell words and counts that make no sense */
+	__u64 errors;	  /* queue pairs that went into error */
+	__u64 overflows;  /* completions that found their queue full */
+	__u64 protection; /* DMA refused: key, domain, right or bounds; nothing was touched */
+	__u64 hostile;	  /* doorbell words and counts that make no sense */
 
 	__u64 faults; /* port requests raised */
 	__u64 fault_pages;

@@ -20,6 +20,7 @@ struct reclaimer {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	bool stop;
+	const _Atomic bool *caller_stops; /* of a pass in a caller's thread, else NULL */
 	struct random random;
 	__u64 next_pass, next_scan;
 };
@@ -41,6 +42,8 @@ static bool reclaim_stopping(struct reclaimer *reclaimer)
 {
 	bool stop;
 
+	if (reclaimer->caller_stops)
+		return atomic_load(reclaimer->caller_stops);
 	pthread_mutex_lock(&reclaimer->lock);
 	stop = reclaimer->stop;
 	pthread_mutex_unlock(&reclaimer->lock);
@@ -104,6 +107,21 @@ static void pressure_pass(struct reclaimer *reclaimer)
 		for (__u32 i = 0; i < machine->config.tenant_count; i++)
 			more |= reclaim_tenant(reclaimer, i);
 	} while (more && !reclaim_stopping(reclaimer));
+}
+
+bool machine_reclaims(const struct machine *machine)
+{
+	return machine->config.reclaim_percent > 0;
+}
+
+void machine_reclaim(struct machine *machine, const _Atomic bool *stopping)
+{
+	struct reclaimer once = {.machine = machine, .caller_stops = stopping};
+
+	if (!machine_reclaims(machine))
+		return;
+	once.random = choice_begin(machine);
+	pressure_pass(&once);
 }
 
 /* Whether it is time, and then when it is next. */

@@ -7,11 +7,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "lib/base/fail.h"
 #include "lib/base/signals.h"
 
 #define THREAD_STACK (256u << 10) /* a machine of a thousand tenants has thousands of threads */
+
+#define SLICE_NS 100000
+
+/* The kernel's, as far as all versions have it: libraries do not agree on who declares it. */
+struct thread_scheduling {
+	__u32 size, policy;
+	__u64 flags;
+	__s32 nice;
+	__u32 priority;
+	__u64 runtime_ns, deadline_ns, period_ns;
+};
 
 struct thread_birth {
 	void *(*main)(void *);
@@ -69,6 +83,20 @@ int thread_start(pthread_t *thread, const cpu_set_t *cpus, void *(*main)(void *)
 		return failed(error, "thread %s: none of its CPUs is usable by this process", name);
 	return failed(error, "thread %s: %s; more than `ulimit -u` allows?", name,
 		      strerror(-error));
+}
+
+void thread_short_slices(void)
+{
+	struct thread_scheduling scheduling = {
+		.size = sizeof(scheduling),
+		.policy = SCHED_OTHER,
+		.nice = getpriority(PRIO_PROCESS, 0),
+		.runtime_ns = SLICE_NS,
+	};
+
+	/* Who was given another policy keeps it. */
+	if (sched_getscheduler(0) == SCHED_OTHER)
+		(void)syscall(SYS_sched_setattr, 0, &scheduling, 0);
 }
 
 void monotonic_cond_init(pthread_cond_t *cond)

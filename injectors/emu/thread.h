@@ -22,6 +22,12 @@
 int thread_start(pthread_t *thread, const cpu_set_t *cpus, void *(*main)(void *), void *argument,
 		 const char *format, ...) __attribute__((format(printf, 5, 6)));
 
+/*
+ * The calling thread is one that others wait for: on a busy machine it is to run at once, and for as long as it takes to serve them,
+ * not after the 3 ms that each of its neighbours may go on. Linux 6.12 and later do that; else nothing changes.
+ */
+void thread_short_slices(void);
+
 /* A condition variable whose timed waits take CLOCK_MONOTONIC. */
 void monotonic_cond_init(pthread_cond_t *cond);
 /* Waits until signalled, or at most until `deadline_ns`. False once that has passed. */

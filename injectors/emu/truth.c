@@ -203,10 +203,11 @@ void truth_log(struct truth_record record)
 static const char *who_name(unsigned int who)
 {
 	static const char *const names[] = {
-		[TRUTH_DEVICE] = "device",	 [TRUTH_IOMMU] = "iommu",
-		[TRUTH_SERVICE] = "service",	 [TRUTH_PAGER] = "pager",
-		[TRUTH_RECLAIMER] = "reclaimer", [TRUTH_INJECTOR] = "injector",
-		[TRUTH_GUEST] = "guest",	 [TRUTH_PROTECTOR] = "protector",
+		[TRUTH_DEVICE] = "device",	   [TRUTH_IOMMU] = "iommu",
+		[TRUTH_SERVICE] = "service",	   [TRUTH_PAGER] = "pager",
+		[TRUTH_RECLAIMER] = "reclaimer",   [TRUTH_INJECTOR] = "injector",
+		[TRUTH_GUEST] = "guest",	   [TRUTH_PROTECTOR] = "protector",
+		[TRUTH_HYPERVISOR] = "hypervisor",
 	};
 
 	return who < sizeof(names) / sizeof(names[0]) ? names[who] : "unknown";
@@ -264,6 +265,17 @@ static const char *what_name(unsigned int what)
 		[TRUTH_PIN] = "pin",
 		[TRUTH_UNPIN] = "unpin",
 		[TRUTH_PIN_REFUSED] = "pin_refused",
+		[TRUTH_VERB] = "verb",
+		[TRUTH_VERB_STAGE] = "verb_stage",
+		[TRUTH_VERB_WOKEN] = "verb_woken",
+		[TRUTH_PINNED] = "pinned",
+		[TRUTH_UNPINNED] = "unpinned",
+		[TRUTH_REGISTERED] = "registered",
+		[TRUTH_GUEST_EXITS] = "guest_exits",
+		[TRUTH_GUEST_BEGAN] = "guest_began",
+		[TRUTH_GUEST_ENDED] = "guest_ended",
+		[TRUTH_WORK_REQUEST] = "work_request",
+		[TRUTH_WORK_STAGE] = "work_stage",
 	};
 
 	return what < sizeof(names) / sizeof(names[0]) ? names[what] : "unknown";

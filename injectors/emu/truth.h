@@ -25,6 +25,7 @@ enum truth_who {
 	TRUTH_INJECTOR,
 	TRUTH_GUEST,
 	TRUTH_PROTECTOR,
+	TRUTH_HYPERVISOR,
 };
 
 enum truth_what {
@@ -92,6 +93,19 @@ enum truth_what {
 	TRUTH_PIN,
 	TRUTH_UNPIN,
 	TRUTH_PIN_REFUSED, /* the pin decided last for this page was not carried out; code: errno */
+	/* hypervisor, of devices with a mode: fault: token of the verb; code: its kind */
+	TRUTH_VERB, /* address: when it was called; value: ns until now; length: bytes; group: key; queue: errno */
+	TRUTH_VERB_STAGE, /* group: enum verb_stage; value: ns; address: remap: runs */
+	TRUTH_VERB_WOKEN, /* address: when; value: ns since it was answered */
+	TRUTH_PINNED, /* code: enum pin_role; length: bytes; value: bytes then; address: quota; group: errno, 0: pinned */
+	TRUTH_UNPINNED,	   /* likewise, given back */
+	TRUTH_REGISTERED,  /* value: bytes then */
+	TRUTH_GUEST_EXITS, /* code: enum exit_cause; value: so far */
+	TRUTH_GUEST_BEGAN, /* value: pid */
+	TRUTH_GUEST_ENDED, /* value: pid; length: status */
+	/* device, of devices with a mode: group: queue pair; fault: index; code: enum verbs_opcode */
+	TRUTH_WORK_REQUEST, /* value: ns in all; length: bytes; address: enum verbs_status */
+	TRUTH_WORK_STAGE,   /* value: ns; address: enum work_stage */
 };
 
 /* `fault` is a machine-wide id that never repeats: the test's key, which no probe carries. */

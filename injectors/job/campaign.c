@@ -128,20 +128,31 @@ static int check_short_grid(const struct job_text *text, const struct campaign_o
 	return err;
 }
 
-int campaign_load(struct campaign *campaign, const struct campaign_options *options)
+int campaign_read(struct job_text **text, const struct campaign_options *options)
 {
 	char path[PATH_MAX];
-	int err;
+	int err = shelf_find(&campaign_shelf, options->job, path, sizeof(path));
 
-	*campaign = (struct campaign){0};
-	err = shelf_find(&campaign_shelf, options->job, path, sizeof(path));
+	*text = NULL;
 	if (!err)
-		err = job_text_read(&campaign->text, path, "a job file");
+		err = job_text_read(text, path, "a job file");
 	if (err == -ENOENT)
 		failed(err, "%s%s", failure_text(),
 		       destination_hint(&options->output.to, options->job));
-	err = failed_input(err);
-	if (!err && options->both_grids && !options->overrides.shorten &&
+	if (err) {
+		job_text_free(*text);
+		*text = NULL;
+	}
+	return failed_input(err);
+}
+
+int campaign_load(struct campaign *campaign, struct job_text *text,
+		  const struct campaign_options *options)
+{
+	int err = 0;
+
+	*campaign = (struct campaign){.text = text};
+	if (options->both_grids && !options->overrides.shorten &&
 	    job_text_section(campaign->text, "short", NULL))
 		err = check_short_grid(campaign->text, options);
 	if (!err)
@@ -170,25 +181,12 @@ void campaign_free(struct campaign *campaign)
 
 static void print_injection(FILE *file, const struct plan_injection *planned)
 {
-	static const char *const kinds[] = {
-		[INJECTION_EVICT] = "evict",
-		[INJECTION_DELAY] = "delay",
-		[INJECTION_CPU_HOG] = "cpu_hog",
-		[INJECTION_RESPONSE_LOST] = "response_lost",
-		[INJECTION_RESPONSE_FAILURE] = "response_failure",
-		[INJECTION_OVERFLOW] = "overflow",
-		[INJECTION_DUPLICATE] = "duplicate",
-		[INJECTION_FRAME_LOSS] = "frame_loss",
-		[INJECTION_PACKET_LOSS] = "packet_loss",
-		[INJECTION_PACKET_DUPLICATE] = "packet_duplicate",
-		[INJECTION_NACK_LOST] = "nack_lost",
-	};
 	const struct job_injection *job = planned->job;
 	char start[UNITS_TEXT], length[UNITS_TEXT], delay[UNITS_TEXT];
 
-	fprintf(file, "  %s: %s on %u device%s from %s for %s", job->name, kinds[job->kind],
-		planned->device_count, planned->device_count == 1 ? "" : "s",
-		units_format_duration(job->start_ns, start),
+	fprintf(file, "  %s: %s on %u device%s from %s for %s", job->name,
+		injection_name(job->kind), planned->device_count,
+		planned->device_count == 1 ? "" : "s", units_format_duration(job->start_ns, start),
 		units_format_duration(job->duration_ns, length));
 	if (job->kind == INJECTION_EVICT && job->what == EVICT_RING)
 		fprintf(file, ", %u x all that its rings%s have posted, %g/s", job->burst,
@@ -201,7 +199,7 @@ static void print_injection(FILE *file, const struct plan_injection *planned)
 	else if (job->kind == INJECTION_EVICT)
 		fprintf(file, ", %u x %u page%s, %g/s", job->burst, job->pages,
 			job->pages == 1 ? "" : "s", job->rate);
-	if (job->kind == INJECTION_DELAY)
+	if (injection_delays(job->kind))
 		fprintf(file, ", %s", units_format_duration(job->delay_ns, delay));
 	fputc('\n', file);
 }
@@ -293,6 +291,8 @@ int campaign_print(const struct campaign *campaign, const struct campaign_option
 			machine->device_count, machine->workload_count);
 		if (machine->ranks_count)
 			fprintf(file, "%u groups of ranks, ", machine->ranks_count);
+		if (machine->verbs_count)
+			fprintf(file, "%u loads of verbs, ", machine->verbs_count);
 		if (machine->kvstore_count)
 			fprintf(file, "%u key-value stores, ", machine->kvstore_count);
 		fprintf(file, "scheduler %s\n",

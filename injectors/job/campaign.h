@@ -32,11 +32,14 @@ struct campaign {
 	struct result_notes *notes; /* likewise */
 };
 
+/* The job's text as its file has it, which is read once: it may be a pipe. */
+int campaign_read(struct job_text **text, const struct campaign_options *options);
 /*
- * Reads the job and checks all of it: every point's values, patterns and sizes, and the
+ * Takes a job's text and checks all of it: every point's values, patterns and sizes, and the
  * expectations. Nothing has been started then. -EINVAL: an option is wrong, -EBADMSG: the file is.
  */
-int campaign_load(struct campaign *campaign, const struct campaign_options *options);
+int campaign_load(struct campaign *campaign, struct job_text *text,
+		  const struct campaign_options *options);
 void campaign_free(struct campaign *campaign);
 
 /* The job and plan of one point; the job must outlive the plan. */

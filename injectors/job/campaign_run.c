@@ -267,6 +267,25 @@ static void say_unread(const struct campaign *campaign, FILE *file)
 			campaign->sweep.points, printable_of(first->unread).text);
 }
 
+/* What programs of guests have printed, point by point. */
+static void say_printed(const struct campaign *campaign, FILE *file)
+{
+	for (size_t i = 0; i < campaign->sweep.points; i++) {
+		const char *line = campaign->notes[i].printed;
+
+		while (*line) {
+			char text[512];
+			size_t end = strcspn(line, "\n");
+
+			snprintf(text, sizeof(text), "%.*s", (int)end, line);
+			for (char *tab = text; (tab = strchr(tab, '\t'));)
+				*tab = ' ';
+			fprintf(file, "%s\n", printable_of(text).text);
+			line += end + (line[end] == '\n');
+		}
+	}
+}
+
 int campaign_run(struct campaign *campaign, const struct campaign_options *options)
 {
 	struct output output;
@@ -285,6 +304,7 @@ int campaign_run(struct campaign *campaign, const struct campaign_options *optio
 	say_unsent(campaign, told);
 	say_failed(campaign, told);
 	say_unread(campaign, told);
+	say_printed(campaign, told);
 	if (err && !code)
 		code = failure_report(err);
 	if (!code || (options->keep_going && code != EXIT_INTERRUPTED)) {

@@ -30,6 +30,7 @@ static const struct section_array arrays[] = {
 	ARRAY("workload", workloads, workload_count, job_workload, 256),
 	ARRAY("traffic", traffics, traffic_count, job_traffic, 256),
 	ARRAY("ranks", ranks, ranks_count, job_ranks, 256),
+	ARRAY("verbs", verbs, verbs_count, job_verbs, 256),
 	ARRAY("kvstore", kvstores, kvstore_count, job_kvstore, 256),
 	ARRAY("program", programs, program_count, job_program, 64),
 	ARRAY("inject", injections, injection_count, job_injection, 64),
@@ -154,6 +155,57 @@ static int check_ranks(const struct job_ranks *ranks)
 	return 0;
 }
 
+const char *job_where(const struct job *job, const char *where, const char *key)
+{
+	for (size_t i = 0; i < job->text->section_count; i++) {
+		const struct job_section *section = &job->text->sections[i];
+
+		for (size_t j = 0; section->where == where && j < section->entry_count; j++) {
+			const struct job_entry *entry = &section->entries[j];
+
+			if (!strcmp(entry->key, key) && strncmp(entry->where, "--", 2) != 0)
+				return entry->where;
+		}
+	}
+	return where;
+}
+
+static int check_verbs(const struct job *job, const struct job_verbs *verbs)
+{
+	const struct verbs_load_config *config = &verbs->config;
+
+	if (!config->duration_ns && !config->operations)
+		return failed(-EBADMSG,
+			      "%s: [verbs %s] never ends; accepted: duration= or operations=",
+			      verbs->where, verbs->name);
+	if (config->no_syscalls && (config->events || !verbs_load_moves(config->test)))
+		return failed(
+			-EBADMSG,
+			"%s: [verbs %s] no_syscalls=yes: accepted: events=no, and a test that "
+			"moves data; events and control verbs are system calls",
+			verbs->where, verbs->name);
+	if (config->entries & (config->entries - 1))
+		return failed(-EBADMSG, "%s: [verbs %s] entries=%u: accepted: powers of two",
+			      job_where(job, verbs->where, "entries"), verbs->name,
+			      config->entries);
+	if (config->test != LOAD_register && config->size > VERBS_LOAD_SIZE_MAX)
+		return failed(
+			-EBADMSG,
+			"%s: [verbs %s] size=%llu: accepted: at most %u but with test=register",
+			verbs->where, verbs->name, config->size, VERBS_LOAD_SIZE_MAX);
+	if (config->test != LOAD_pressure)
+		return 0;
+	if (config->working_set % config->piece || config->piece % config->size ||
+	    config->working_set / config->piece > LOAD_PIECES_MAX)
+		return failed(
+			-EBADMSG,
+			"%s: [verbs %s] working_set=%llu piece=%llu size=%llu: accepted: 1 to "
+			"%d whole pieces of whole sizes",
+			verbs->where, verbs->name, config->working_set, config->piece, config->size,
+			LOAD_PIECES_MAX);
+	return 0;
+}
+
 static int check_kvstore(const struct job_kvstore *store)
 {
 	const struct kvstore_config *config = &store->config;
@@ -177,11 +229,11 @@ static int check_injection(const struct job_injection *injection, const struct j
 			-EBADMSG,
 			"%s: [inject %s] what=idle: accepted: with machine.reclaim_order=idle",
 			injection->where, injection->name);
-	if (injection->kind != INJECTION_DELAY)
+	if (!injection_delays(injection->kind))
 		return 0;
 	if (!injection->delay_ns && !uniform)
-		return failed(-EBADMSG, "%s: [inject %s] action=delay needs delay=: a time above 0",
-			      injection->where, injection->name);
+		return failed(-EBADMSG, "%s: [inject %s] action=%s needs delay=: a time above 0",
+			      injection->where, injection->name, injection_name(injection->kind));
 	if (uniform && injection->delay_max_ns <= injection->delay_ns)
 		return failed(-EBADMSG,
 			      "%s: [inject %s] delay_max=%lluns: accepted: above "
@@ -269,6 +321,8 @@ static int check_values(const struct job *job)
 		err = check_traffic(&job->traffics[i]);
 	for (__u32 i = 0; !err && i < job->ranks_count; i++)
 		err = check_ranks(&job->ranks[i]);
+	for (__u32 i = 0; !err && i < job->verbs_count; i++)
+		err = check_verbs(job, &job->verbs[i]);
 	for (__u32 i = 0; !err && i < job->program_count; i++)
 		err = job_check_program(&job->programs[i]);
 	for (__u32 i = 0; !err && i < job->kvstore_count; i++)
@@ -306,7 +360,7 @@ int job_build(struct job *job, const struct job_text *text)
 {
 	int err;
 
-	*job = (struct job){.path = text->path};
+	*job = (struct job){.path = text->path, .text = text};
 	err = check_headings(text);
 	if (!err)
 		err = fill_machine(job, text) ?: fill_protector_options(job, text);
@@ -336,6 +390,7 @@ void job_free(struct job *job)
 	free(job->workloads);
 	free(job->traffics);
 	free(job->ranks);
+	free(job->verbs);
 	free(job->kvstores);
 	free(job->programs);
 	free(job->injections);

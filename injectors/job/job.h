@@ -26,6 +26,7 @@ struct job_tenant {
 	char name[JOB_NAME];
 	__u32 count; /* 0: one, called NAME; else NAME0 ... */
 	struct tenant_config config;
+	__u32 own_process;
 	const char *where;
 };
 
@@ -60,6 +61,13 @@ struct job_ranks {
 	const char *where;
 };
 
+struct job_verbs {
+	char name[JOB_NAME];
+	char device[JOB_NAME * 2]; /* pattern over devices */
+	struct verbs_load_config config;
+	const char *where;
+};
+
 struct job_kvstore {
 	char name[JOB_NAME];
 	char device[JOB_NAME * 2]; /* pattern over devices */
@@ -87,7 +95,26 @@ enum injection_kind {
 	INJECTION_PACKET_LOSS,
 	INJECTION_PACKET_DUPLICATE,
 	INJECTION_NACK_LOST,
+	INJECTION_PIN_ENOMEM,
+	INJECTION_SLOW_REMAP,
+	INJECTION_VETO,
+	INJECTION_KICK_LOST,
+	INJECTION_EVENT_LOST,
+	INJECTION_EVENT_LATE,
+	INJECTION_INSTALL_STALL,
+	INJECTION_GUEST_KILL,
+	INJECTION_CQ_OVERRUN,
+	INJECTION_DEAD_KEY,
 };
+
+/* Of `action`. */
+const char *injection_name(enum injection_kind kind);
+/* Those that last as long as `delay` and `distribution` say. */
+static inline bool injection_delays(enum injection_kind kind)
+{
+	return kind == INJECTION_DELAY || kind == INJECTION_SLOW_REMAP ||
+	       kind == INJECTION_EVENT_LATE || kind == INJECTION_INSTALL_STALL;
+}
 
 enum hog_load { HOG_SPIN, HOG_SCAN };
 enum arrival { ARRIVAL_EVEN, ARRIVAL_RANDOM };
@@ -122,6 +149,7 @@ struct job_injection {
 };
 
 struct job {
+	const struct job_text *text; /* that it is built of */
 	const char *path;
 	struct job_machine machine;
 	struct job_tenant *tenants;
@@ -129,11 +157,12 @@ struct job {
 	struct job_workload *workloads;
 	struct job_traffic *traffics;
 	struct job_ranks *ranks;
+	struct job_verbs *verbs;
 	struct job_kvstore *kvstores;
 	struct job_program *programs;
 	struct job_injection *injections;
 	__u32 tenant_count, device_count, workload_count, traffic_count, program_count;
-	__u32 injection_count, ranks_count, kvstore_count;
+	__u32 injection_count, ranks_count, kvstore_count, verbs_count;
 };
 
 /* Each value by itself, also one that a sweep replaces in every point. -EBADMSG as job_build(). */
@@ -143,6 +172,8 @@ int job_check_values(const struct job_text *text);
  * accepted: ..." for the first thing wrong. The job borrows strings of `text`.
  */
 int job_build(struct job *job, const struct job_text *text);
+/* The line of the file at which the section that is at `where` has this key; where it has none, or an option set it: `where`. */
+const char *job_where(const struct job *job, const char *where, const char *key);
 void job_free(struct job *job);
 
 /* The one table of all keys, with those of every model (options_table.c). */

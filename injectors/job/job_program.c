@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "injectors/job/job_private.h"
-#include "injectors/net/program_words.h"
+#include "injectors/net/program_check.h"
 #include "lib/base/fail.h"
 
 /* Debian's, of the programs that the shipped jobs run. */

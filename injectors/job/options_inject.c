@@ -15,6 +15,16 @@ static const struct option_choice injections[] = {{"evict", INJECTION_EVICT},
 						  {"packet_loss", INJECTION_PACKET_LOSS},
 						  {"packet_duplicate", INJECTION_PACKET_DUPLICATE},
 						  {"nack_lost", INJECTION_NACK_LOST},
+						  {"pin_enomem", INJECTION_PIN_ENOMEM},
+						  {"slow_remap", INJECTION_SLOW_REMAP},
+						  {"veto", INJECTION_VETO},
+						  {"kick_lost", INJECTION_KICK_LOST},
+						  {"event_lost", INJECTION_EVENT_LOST},
+						  {"event_late", INJECTION_EVENT_LATE},
+						  {"install_stall", INJECTION_INSTALL_STALL},
+						  {"guest_kill", INJECTION_GUEST_KILL},
+						  {"cq_overrun", INJECTION_CQ_OVERRUN},
+						  {"dead_key", INJECTION_DEAD_KEY},
 						  {NULL, 0}};
 static const struct option_choice stages[] = {{"delivery", INJECT_DELIVERY},
 					      {"dispatch", INJECT_DISPATCH},
@@ -35,9 +45,12 @@ static const struct option_choice arrivals[] = {
 static const struct option_choice loads[] = {{"spin", HOG_SPIN}, {"scan", HOG_SCAN}, {NULL, 0}};
 
 /* Actions that have candidates. */
-#define ARMED                                                                                   \
-	"evict,delay,response_lost,response_failure,overflow,duplicate,frame_loss,packet_loss," \
-	"packet_duplicate,nack_lost"
+#define ARMED                                                                                    \
+	"evict,delay,response_lost,response_failure,overflow,duplicate,frame_loss,packet_loss,"  \
+	"packet_duplicate,nack_lost,pin_enomem,slow_remap,veto,kick_lost,event_lost,event_late," \
+	"install_stall,guest_kill,cq_overrun,dead_key"
+/* ... that take time. */
+#define DELAYS "delay,slow_remap,event_late,install_stall"
 
 static const struct option_row rows[] = {
 	{"inject", "action", OPTION_CHOICE, INJECT(kind), .choices = injections,
@@ -49,7 +62,7 @@ static const struct option_row rows[] = {
 	{"inject", "enabled", OPTION_BOOL, INJECT(enabled), .otherwise = "yes",
 	 .meaning = "no: the section is checked and left out, as for a baseline"},
 	{"inject", "start", OPTION_TIME, INJECT(start_ns), 0, 24 * HOUR, "0",
-	 .meaning = "begin, from the machine's start"},
+	 .meaning = "begin, from the machine's start; 0: before any load"},
 	{"inject", "duration", OPTION_TIME, INJECT(duration_ns), 1e6, 24 * HOUR,
 	 .meaning = "undone after this; or when the workloads are done, whichever is first"},
 	{"inject", "probability", OPTION_COUNT, INJECT(probability), 1, 100, "100",
@@ -66,12 +79,12 @@ static const struct option_row rows[] = {
 	 .meaning = "the stage of a fault that it lengthens", .needs = {{"action", "delay"}}},
 	{"inject", "delay", OPTION_TIME, INJECT(delay_ns), 0, HOUR, "0",
 	 .meaning = "fixed value, uniform's lower bound, exponential's mean",
-	 .needs = {{"action", "delay"}}},
+	 .needs = {{"action", DELAYS}}},
 	{"inject", "delay_max", OPTION_TIME, INJECT(delay_max_ns), 0, HOUR, "0",
 	 .meaning = "uniform's upper bound",
-	 .needs = {{"action", "delay"}, {"distribution", "uniform"}}},
+	 .needs = {{"action", DELAYS}, {"distribution", "uniform"}}},
 	{"inject", "distribution", OPTION_CHOICE, INJECT(distribution), .otherwise = "fixed",
-	 .choices = distributions, .meaning = "how it varies", .needs = {{"action", "delay"}}},
+	 .choices = distributions, .meaning = "how it varies", .needs = {{"action", DELAYS}}},
 	{"inject", "what", OPTION_CHOICE, INJECT(what), .otherwise = "next",
 	 .choices = choices_of_pages,
 	 .meaning = "those that the next I/Os will touch, random ones of the device's buffers, "
@@ -103,5 +116,14 @@ static const struct option_row rows[] = {
 	 .meaning = "where; empty: the CPUs of the tenants, where handlers run",
 	 .needs = {{"action", "cpu_hog"}}},
 };
+
+const char *injection_name(enum injection_kind kind)
+{
+	const struct option_choice *choice = injections;
+
+	while (choice->name && choice->value != (int)kind)
+		choice++;
+	return choice->name ?: "none";
+}
 
 const struct option_rows inject_rows = {rows, sizeof(rows) / sizeof(rows[0])};

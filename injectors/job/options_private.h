@@ -19,7 +19,7 @@ struct option_rows {
 };
 
 extern const struct option_rows machine_rows, tenant_rows, device_rows, workload_rows, traffic_rows,
-	ranks_rows, kvstore_rows, program_rows, inject_rows;
+	ranks_rows, verbs_rows, kvstore_rows, program_rows, inject_rows;
 
 /* Of more than one section. */
 extern const struct option_choice evictions[], policies[];

@@ -37,6 +37,10 @@ static const struct option_section sections[] = {
 	{"ranks",
 	 "Processes that exchange messages over every RDMA device that its pattern names, and its peer.",
 	 true},
+	{"verbs",
+	 "A program of verbs on every RDMA device that its pattern names, and what it needs at that device's "
+	 "peer.",
+	 true},
 	{"kvstore",
 	 "A key-value store in the memory of the guest behind every NIC that its pattern names, and its "
 	 "clients.",
@@ -129,6 +133,7 @@ static void join(void)
 	add_rows(workload_rows.rows, workload_rows.count);
 	add_rows(traffic_rows.rows, traffic_rows.count);
 	add_rows(ranks_rows.rows, ranks_rows.count);
+	add_rows(verbs_rows.rows, verbs_rows.count);
 	add_rows(kvstore_rows.rows, kvstore_rows.count);
 	add_rows(program_rows.rows, program_rows.count);
 	add_rows(inject_rows.rows, inject_rows.count);

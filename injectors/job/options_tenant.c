@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The keys of [tenant]. */
+#include "injectors/emu/verbs/verbs_layout.h"
 #include "injectors/job/options_private.h"
 
 #define TENANT(member) FIELD(struct job_tenant, member)
 
 static const struct option_choice backends[] = {
 	{"pager", MEMORY_PAGER}, {"swap", MEMORY_SWAP}, {NULL, 0}};
+
+static const struct option_choice rights[] = {
+	{"all", VERBS_LOCAL_WRITE | VERBS_REMOTE_WRITE | VERBS_REMOTE_READ},
+	{"remote_read", VERBS_LOCAL_WRITE | VERBS_REMOTE_READ},
+	{"remote_write", VERBS_LOCAL_WRITE | VERBS_REMOTE_WRITE},
+	{"local", VERBS_LOCAL_WRITE},
+	{NULL, 0}};
+
+static const struct option_choice processes[] = {{"machine", false}, {"own", true}, {NULL, 0}};
 
 static const struct option_row rows[] = {
 	{"tenant", "count", OPTION_COUNT, TENANT(count), 1, MACHINE_TENANTS_MAX, "",
@@ -20,6 +30,38 @@ static const struct option_row rows[] = {
 	 .choices = backends,
 	 .meaning = "what pages the memory: a userfaultfd pager with a backing file, or the "
 		    "kernel's own swap"},
+	{"tenant", "quota_pinned", OPTION_BYTES, TENANT(config.quota.pinned_bytes), 0, 64 * GIB,
+	 "0",
+	 .meaning = "bytes that its guests may have registered at RDMA devices with mode=hybrid or "
+		    "odp, whole pages, and most of a device with mode=passthrough; more is refused "
+		    "(ENOMEM); 0: no limit"},
+	{"tenant", "quota_regions", OPTION_COUNT, TENANT(config.quota.regions), 0,
+	 VERBS_REGIONS_MAX, "0", .meaning = "memory regions likewise (ENOSPC)"},
+	{"tenant", "quota_queue_pairs", OPTION_COUNT, TENANT(config.quota.queue_pairs), 0,
+	 VERBS_QUEUE_PAIRS_MAX, "0", .meaning = "queue pairs likewise"},
+	{"tenant", "quota_completion_queues", OPTION_COUNT, TENANT(config.quota.completion_queues),
+	 0, VERBS_QUEUES_MAX, "0", .meaning = "completion queues likewise"},
+	{"tenant", "quota_rights", OPTION_CHOICE, TENANT(config.quota.rights), .otherwise = "all",
+	 .choices = rights,
+	 .meaning = "what a region of theirs may be registered for: all; local writes and remote "
+		    "reads, or remote writes, of the two; local writes. More is refused (EPERM)"},
+	{"tenant", "process", OPTION_CHOICE, TENANT(own_process), .otherwise = "machine",
+	 .choices = processes,
+	 .meaning =
+		 "where what a tenant's guest runs is: in the machine's process, or in one of its own "
+		 "that has the tenant's memory mapped, and RDMA devices with mode=hybrid, "
+		 "passthrough or odp; its end is the tenant's alone"},
+	{"tenant", "program", OPTION_TEXT, TENANT(config.program), .otherwise = "",
+	 .meaning =
+		 "the command line, without a shell, that this process runs, with the verbs library "
+		 "preloaded; of all tenants in one network namespace, where lo is up, each begun "
+		 "after that of the tenant before. The run is over when all have ended, and has "
+		 "failed if one has",
+	 .needs = {{"process", "own"}}},
+	{"tenant", "program_ready", OPTION_TEXT, TENANT(config.program_ready), .otherwise = "",
+	 .meaning = "the port at which it listens once the next one may begin, such as tcp:18515; "
+		    "empty: that begins at once",
+	 .needs = {{"process", "own"}, {"program", "*"}}},
 	{"tenant", "cpus", OPTION_CPUS, TENANT(config.cpus), .otherwise = "",
 	 .meaning = "CPUs of the tenant, such as 0-1,3; empty: all"},
 };

@@ -52,8 +52,10 @@ int plan_no_device(const struct plan_builder *b, const char *where, const char *
 	for (__u32 i = 0; i < b->job->device_count && count < 256; i++)
 		names[count++] = b->job->devices[i].name;
 	near = nearest_word(pattern, names, count);
-	return failed(-EBADMSG, "%s: device=%s matches none of %u devices (the first is %s)%s%s%s",
-		      where, pattern, b->plan->machine.device_count,
+	return failed(-EBADMSG,
+		      "%s: device=%s matches none of %u devices (the first is %s); accepted: "
+		      "a name, or a pattern over TENANT/DEVICE%s%s%s",
+		      job_where(b->job, where, "device"), pattern, b->plan->machine.device_count,
 		      plan_device_name(b, 0, first, sizeof(first)), near ? "; did you mean " : "",
 		      near ? near : "", near ? "?" : "");
 }
@@ -106,6 +108,7 @@ static int expand_tenants(struct plan_builder *b)
 			struct tenant_config *config = &machine->tenants[machine->tenant_count];
 
 			*config = tenant->config;
+			config->own_process = tenant->own_process;
 			member_name(config->name, sizeof(config->name), tenant->name, tenant->count,
 				    k);
 			if (b->part &&
@@ -169,9 +172,11 @@ static int expand_device(struct plan_builder *b, const struct job_device *device
 			      machine->tenants[t].name))
 			err = add_devices(b, device, t);
 	if (!err && machine->device_count == before && !b->part)
-		err = failed(-EBADMSG, "%s: tenant=%s matches none of %u tenants (the first is %s)",
-			     device->where, device->tenant, machine->tenant_count,
-			     machine->tenants[0].name);
+		err = failed(-EBADMSG,
+			     "%s: tenant=%s matches none of %u tenants (the first is %s); "
+			     "accepted: a tenant's name, or a pattern over them",
+			     job_where(b->job, device->where, "tenant"), device->tenant,
+			     machine->tenant_count, machine->tenants[0].name);
 	return err;
 }
 
@@ -201,106 +206,6 @@ static int plan_check_names(const struct plan_builder *b)
 	return 0;
 }
 
-static bool takes_next(const struct device_class *class)
-{
-	return class->driver->next_pages != NULL;
-}
-
-static bool takes_ring(const struct device_class *class)
-{
-	return class->driver->ring_pages != NULL;
-}
-
-/* Some pages are known by who drives the device: not every model's driver tells of all kinds. */
-static int check_evictions(const struct plan_builder *b, const struct job_injection *injection,
-			   __u32 device)
-{
-	const struct device_class *class = b->plan->machine.devices[device].class;
-	bool (*of)(const struct device_class *) = injection->what == EVICT_NEXT	  ? takes_next
-						  : injection->what == EVICT_RING ? takes_ring
-										  : NULL;
-	char models[256], full[PLAN_DEVICE_NAME];
-
-	if (injection->kind != INJECTION_EVICT || !of || of(class))
-		return 0;
-	device_classes_text(of, " or ", models, sizeof(models));
-	return failed(-EBADMSG,
-		      "%s: [inject %s] what=%s on %s, which has model=%s; accepted: what=%srandom, "
-		      "%sall%s%s",
-		      injection->where, injection->name, of == takes_next ? "next" : "ring",
-		      plan_device_name(b, device, full, sizeof(full)), class->name,
-		      takes_next(class) ? "next, " : "", takes_ring(class) ? "ring, " : "",
-		      *models ? ", or devices with model=" : "", models);
-}
-
-/* What frames and packets may meet on their way, only devices that have some are asked about. */
-static const struct {
-	enum injection_kind kind;
-	const char *name;
-	bool (*of)(const struct device_class *class);
-} wire_injections[] = {
-	{INJECTION_FRAME_LOSS, "frame_loss", device_class_has_frames},
-	{INJECTION_PACKET_LOSS, "packet_loss", device_class_has_packets},
-	{INJECTION_PACKET_DUPLICATE, "packet_duplicate", device_class_has_packets},
-	{INJECTION_NACK_LOST, "nack_lost", device_class_has_packets},
-};
-
-static int check_wire(const struct plan_builder *b, const struct job_injection *injection,
-		      __u32 device)
-{
-	const struct device_class *class = b->plan->machine.devices[device].class;
-	char models[256], full[PLAN_DEVICE_NAME];
-
-	for (size_t i = 0; i < sizeof(wire_injections) / sizeof(wire_injections[0]); i++) {
-		if (injection->kind != wire_injections[i].kind || wire_injections[i].of(class))
-			continue;
-		device_classes_text(wire_injections[i].of, " or ", models, sizeof(models));
-		return failed(
-			-EBADMSG,
-			"%s: [inject %s] action=%s on %s, which has model=%s; accepted: devices "
-			"with model=%s",
-			injection->where, injection->name, wire_injections[i].name,
-			plan_device_name(b, device, full, sizeof(full)), class->name, models);
-	}
-	return 0;
-}
-
-static int expand_injection(struct plan_builder *b, const struct job_injection *injection, __u32 id)
-{
-	__u32 devices = b->plan->machine.device_count;
-	struct plan_injection *planned = &b->plan->injections[b->plan->injection_count];
-	__u32 matched = 0;
-	int err = 0;
-
-	for (__u32 d = 0; !err && d < devices; d++) {
-		if (!plan_device_fits(b, injection->device, d))
-			continue;
-		matched++;
-		err = check_evictions(b, injection, d) ?: check_wire(b, injection, d);
-	}
-	if (err)
-		return err;
-	if (!matched)
-		return plan_no_device(b, injection->where, injection->device);
-	if (!injection->enabled)
-		return 0;
-	planned->devices = calloc(matched, sizeof(*planned->devices));
-	planned->chosen = calloc(devices, sizeof(*planned->chosen));
-	b->plan->injection_count++;
-	if (!planned->devices || !planned->chosen)
-		return failed(-ENOMEM, "no memory for %u devices", matched);
-	planned->job = injection;
-	planned->id = id;
-	planned->seed = injection->seed ? injection->seed : b->plan->machine.seed * 2000003 + id;
-	planned->every_device = matched == devices;
-	for (__u32 d = 0; d < devices; d++) {
-		planned->chosen[d] = plan_device_fits(b, injection->device, d);
-		if (planned->chosen[d])
-			planned->devices[planned->device_count++] = d;
-	}
-	return 0;
-}
-
 /* What a device asks of its tenant and its machine. */
 static int plan_check_device(const struct plan_builder *b, __u32 index)
 {
@@ -325,7 +230,8 @@ static int plan_check_device(const struct plan_builder *b, __u32 index)
 	return plan_check_class(b, b->device_origins[index].where, device, NULL, NULL);
 }
 
-static int check_cpus(const char *where, const char *type, const char *name, const cpu_set_t *cpus)
+static int check_cpus(const struct plan_builder *b, const char *where, const char *type,
+		      const char *name, const cpu_set_t *cpus)
 {
 	long there = sysconf(_SC_NPROCESSORS_CONF);
 
@@ -333,7 +239,7 @@ static int check_cpus(const char *where, const char *type, const char *name, con
 		if (CPU_ISSET(c, cpus))
 			return failed(-EBADMSG,
 				      "%s: [%s %s] cpus: CPU %d is not there; accepted: 0 to %ld",
-				      where, type, name, c, there - 1);
+				      job_where(b->job, where, "cpus"), type, name, c, there - 1);
 	return 0;
 }
 
@@ -346,12 +252,15 @@ static int check_host(const struct plan_builder *b)
 
 	for (__u32 t = 0; !err && t < machine->tenant_count; t++) {
 		need += machine->tenants[t].memory;
-		err = check_cpus(b->tenant_origins[t].where, "tenant", b->tenant_origins[t].section,
-				 &machine->tenants[t].cpus);
+		err = check_cpus(b, b->tenant_origins[t].where, "tenant",
+				 b->tenant_origins[t].section, &machine->tenants[t].cpus);
 	}
 	for (__u32 i = 0; !err && i < b->job->injection_count; i++)
-		err = check_cpus(b->job->injections[i].where, "inject", b->job->injections[i].name,
-				 &b->job->injections[i].cpus);
+		err = check_cpus(b, b->job->injections[i].where, "inject",
+				 b->job->injections[i].name, &b->job->injections[i].cpus);
+	for (__u32 i = 0; !err && i < b->job->verbs_count; i++)
+		err = check_cpus(b, b->job->verbs[i].where, "verbs", b->job->verbs[i].name,
+				 &b->job->verbs[i].config.cpus);
 	if (!err && need > host / 10 * 9)
 		return failed(-EBADMSG,
 			      "%s: %u tenants need %llu MiB of memory; accepted: at most "
@@ -397,12 +306,14 @@ static int build(struct plan *plan, const struct job *job, bool part)
 		err = plan_traffic(&b, &job->traffics[i]);
 	for (__u32 i = 0; !err && i < job->ranks_count; i++)
 		err = plan_ranks(&b, &job->ranks[i]);
+	for (__u32 i = 0; !err && i < job->verbs_count; i++)
+		err = plan_verbs(&b, &job->verbs[i]);
 	for (__u32 i = 0; !err && i < job->kvstore_count; i++)
 		err = plan_kvstore(&b, &job->kvstores[i]);
 	for (__u32 i = 0; !err && i < job->program_count; i++)
 		err = plan_program(&b, &job->programs[i]);
 	for (__u32 i = 0; !err && i < job->injection_count; i++)
-		err = expand_injection(&b, &job->injections[i], i + 1);
+		err = plan_injection(&b, &job->injections[i], i + 1);
 	if (!err)
 		err = check_host(&b) ?: plan_check_limit(&b);
 	for (__u32 d = 0; !err && d < b.plan->machine.device_count; d++)
@@ -410,7 +321,7 @@ static int build(struct plan *plan, const struct job *job, bool part)
 	for (__u32 d = 0; !err && d < b.plan->machine.device_count; d++)
 		err = plan_check_frames(&b, d) ?: plan_check_ranks(&b, d);
 	if (!err)
-		err = plan_check_memlock(&b);
+		err = plan_check_guests(&b) ?: plan_check_memlock(&b);
 	if (!err)
 		collect_cpus(plan);
 	free(b.tenant_origins);
@@ -445,6 +356,7 @@ void plan_free(struct plan *plan)
 	free(plan->machine.workloads);
 	free(plan->machine.traffics);
 	free(plan->machine.ranks);
+	free(plan->machine.verbs);
 	free(plan->machine.kvstores);
 	*plan = (struct plan){0};
 }

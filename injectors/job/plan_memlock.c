@@ -4,6 +4,7 @@
 
 #include "injectors/job/plan_private.h"
 #include "lib/base/fail.h"
+#include "lib/base/units.h"
 
 /* Bytes that the tenant's devices pin; *last is one of them. */
 static __u64 tenant_pins(const struct plan_builder *b, __u32 tenant, __u32 *last)
@@ -18,9 +19,9 @@ static __u64 tenant_pins(const struct plan_builder *b, __u32 tenant, __u32 *last
 		if (device->tenant == tenant && device->class->pins)
 			bytes = device->class->pins(device, plan_device_share(b, device));
 		if (device->tenant == tenant)
-			bytes += plan_ranks_pins(b, d);
+			bytes += plan_ranks_pins(b, d) + plan_verbs_pins(b, d);
 		/* Whole pages are pinned. */
-		sum += (bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+		sum += whole_pages(bytes);
 		if (bytes)
 			*last = d;
 	}
@@ -30,7 +31,7 @@ static __u64 tenant_pins(const struct plan_builder *b, __u32 tenant, __u32 *last
 int plan_check_memlock(const struct plan_builder *b)
 {
 	const struct machine_config *machine = &b->plan->machine;
-	char full[PLAN_DEVICE_NAME];
+	char full[PLAN_DEVICE_NAME], text[UNITS_TEXT];
 	__u32 last = 0;
 
 	for (__u32 t = 0; t < machine->tenant_count; t++) {
@@ -40,10 +41,11 @@ int plan_check_memlock(const struct plan_builder *b)
 		if (pins > memlock)
 			return failed(
 				-EBADMSG,
-				"%s: memlock=%lluK of tenant %s: its devices pin %llu KiB as they "
+				"%s: memlock=%s of tenant %s: its devices pin %llu KiB as they "
 				"start, %s among them; accepted: at least as much, 0 (no limit), or "
 				"devices that do not pin",
-				b->tenant_origins[t].where, memlock >> 10, machine->tenants[t].name,
+				job_where(b->job, b->tenant_origins[t].where, "memlock"),
+				units_format_size(memlock, text), machine->tenants[t].name,
 				pins >> 10, plan_device_name(b, last, full, sizeof(full)));
 	}
 	return 0;

@@ -30,7 +30,7 @@ static const char *some_other(const struct plan_builder *b, __u32 device, char *
 
 static int find_peer(const struct plan_builder *b, __u32 device, const struct device_peer *peer)
 {
-	const char *where = b->device_origins[device].where;
+	const char *where = job_where(b->job, b->device_origins[device].where, "peer");
 	char name[PLAN_DEVICE_NAME], other[PLAN_DEVICE_NAME];
 	struct device_peer theirs;
 
@@ -74,8 +74,8 @@ static int check_only_one(const struct plan_builder *b, __u32 device,
 			return failed(-EBADMSG,
 				      "%s: peer=%s of %s is that of %s at %s, too; accepted: one "
 				      "device for each peer",
-				      b->device_origins[device].where, peer->name,
-				      plan_device_name(b, device, name, sizeof(name)),
+				      job_where(b->job, b->device_origins[device].where, "peer"),
+				      peer->name, plan_device_name(b, device, name, sizeof(name)),
 				      plan_device_name(b, d, other, sizeof(other)),
 				      b->device_origins[d].where);
 	return 0;
@@ -83,7 +83,7 @@ static int check_only_one(const struct plan_builder *b, __u32 device,
 
 static int check_pair(const struct plan_builder *b, __u32 device, const struct device_peer *peer)
 {
-	const char *where = b->device_origins[device].where;
+	const char *where = job_where(b->job, b->device_origins[device].where, "peer");
 	char name[PLAN_DEVICE_NAME];
 	struct device_peer theirs;
 
@@ -96,7 +96,8 @@ static int check_pair(const struct plan_builder *b, __u32 device, const struct d
 	if (theirs.mtu != peer->mtu)
 		return failed(-EBADMSG,
 			      "%s: mtu=%u of %s, and mtu=%u of its peer %s; accepted: the same",
-			      where, peer->mtu, name, theirs.mtu, peer->name);
+			      job_where(b->job, b->device_origins[device].where, "mtu"), peer->mtu,
+			      name, theirs.mtu, peer->name);
 	return 0;
 }
 

@@ -19,7 +19,7 @@ struct plan_builder {
 	struct plan_origin *device_origins;
 	__u32 *tenant_devices; /* devices of each tenant */
 	size_t device_room, origin_room, workload_room, traffic_room, kvstore_room, program_room;
-	size_t ranks_room;
+	size_t ranks_room, verbs_room;
 };
 
 /* "vm3/net" */
@@ -45,6 +45,8 @@ int plan_check_class(const struct plan_builder *b, const char *where,
 
 /* The devices of a tenant share its memory. */
 __u64 plan_device_share(const struct plan_builder *b, const struct device_config *device);
+/* Whether tenants with a process of their own have what it takes. After all that drives devices. */
+int plan_check_guests(const struct plan_builder *b);
 /* Whether each tenant's memlock allows what its devices pin before anything runs. */
 int plan_check_memlock(const struct plan_builder *b);
 
@@ -55,6 +57,15 @@ int plan_kvstore(struct plan_builder *b, const struct job_kvstore *store);
 int plan_program(struct plan_builder *b, const struct job_program *program);
 /* One for every device that its pattern fits and the peer of that. */
 int plan_ranks(struct plan_builder *b, const struct job_ranks *ranks);
+int plan_injection(struct plan_builder *b, const struct job_injection *injection,
+		   __u32 id); /* plan_inject.c */
+
+/* Likewise; the peer is what it needs there. */
+int plan_verbs(struct plan_builder *b, const struct job_verbs *verbs);
+/* Whether the device is one of a [verbs] or of its peer. */
+bool plan_has_verbs(const struct plan_builder *b, __u32 device);
+/* Bytes that these pin at most. */
+__u64 plan_verbs_pins(const struct plan_builder *b, __u32 device);
 
 /* Whether the host can be what memory_limit asks for. */
 int plan_check_limit(const struct plan_builder *b);

@@ -179,6 +179,15 @@ int plan_ranks(struct plan_builder *b, const struct job_ranks *ranks)
 					     : plan_no_device(b, ranks->where, ranks->device);
 }
 
+/* Its guest's own, which finds the device by itself. */
+static bool runs_a_program(const struct plan_builder *b, __u32 device)
+{
+	const struct machine_config *machine = &b->plan->machine;
+	const struct tenant_config *tenant = &machine->tenants[machine->devices[device].tenant];
+
+	return tenant->own_process && *tenant->program;
+}
+
 int plan_check_ranks(const struct plan_builder *b, __u32 device)
 {
 	const struct machine_config *machine = &b->plan->machine;
@@ -189,9 +198,12 @@ int plan_check_ranks(const struct plan_builder *b, __u32 device)
 	for (__u32 i = 0; i < machine->ranks_count; i++)
 		if (machine->ranks[i].device == device || machine->ranks[i].peer == device)
 			return 0;
-	return failed(-EBADMSG, "%s: %s has no [ranks NAME]; accepted: one for it or for its peer",
-		      b->device_origins[device].where,
-		      plan_device_name(b, device, full, sizeof(full)));
+	if (plan_has_verbs(b, device) || runs_a_program(b, device))
+		return 0;
+	return failed(
+		-EBADMSG,
+		"%s: %s has no [ranks NAME] and no [verbs NAME]; accepted: one for it or for its peer",
+		b->device_origins[device].where, plan_device_name(b, device, full, sizeof(full)));
 }
 
 __u64 plan_ranks_pins(const struct plan_builder *b, __u32 device)

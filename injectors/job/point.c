@@ -8,10 +8,12 @@
 
 #include "injectors/emu/truth.h"
 #include "injectors/job/guardian.h"
+#include "injectors/job/guest_programs.h"
 #include "injectors/job/memory_group.h"
 #include "injectors/job/schedule.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
+#include "lib/base/units.h"
 
 /* Written by the machine's process, read by the guardian once that has ended. */
 struct answer {
@@ -27,23 +29,32 @@ struct answer {
 static int wait_for_workloads(struct machine *machine, const struct plan *plan, __u64 begin_ns)
 {
 	__u64 passed = monotonic_ns() - begin_ns;
+	char text[UNITS_TEXT];
 	int err = machine_wait(machine, passed < plan->timeout_ns ? plan->timeout_ns - passed : 0,
 			       &guardian_stop);
 
 	if (err == -ETIMEDOUT)
 		return failed(err,
-			      "the workloads are not done after %.0f s; accepted: a shorter one, "
+			      "the workloads are not done after %s; accepted: a shorter one, "
 			      "or a longer machine.timeout",
-			      (double)plan->timeout_ns / 1e9);
+			      units_format_duration(plan->timeout_ns, text));
 	return err;
 }
 
+/* What is there beside the machine. */
+struct point_programs {
+	struct programs *networks; /* in networks of devices */
+	struct guest_programs *guests;
+};
+
 static int wait_for_loads(struct machine *machine, const struct plan *plan,
-			  struct programs *programs)
+			  const struct point_programs *programs)
 {
 	__u64 begin_ns = monotonic_ns();
-	int err = programs_wait(programs, plan->timeout_ns, &guardian_stop);
+	int err = programs_wait(programs->networks, plan->timeout_ns, &guardian_stop);
 
+	if (!err)
+		err = guest_programs_wait(programs->guests, plan->timeout_ns, &guardian_stop);
 	if (!err)
 		err = wait_for_workloads(machine, plan, begin_ns);
 	return guardian_stop ? guardian_stopped() : err;
@@ -69,49 +80,63 @@ static int tell_error(const struct first_error *first)
 }
 
 /* Injections and loads begin at one instant, as far as starting a program allows. */
-static int run_injected(const struct plan *plan, struct machine *machine, struct programs *programs,
-			struct result_input *input)
+static int run_injected(const struct plan *plan, struct machine *machine, struct schedule *schedule,
+			const struct point_programs *programs, struct result_input *input)
 {
 	__u64 begin_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	struct first_error first = {0};
-	struct schedule *schedule;
-	int err = schedule_start(&schedule, plan, machine);
+	int err = schedule_start(schedule);
 
-	if (err)
-		return err;
-	err = machine_begin(machine) ?: programs_begin(programs, machine);
+	if (!err)
+		err = machine_begin(machine) ?: programs_begin(programs->networks, machine);
+	if (!err)
+		err = guest_programs_begin(programs->guests, machine, &guardian_stop);
 	keep_error(&first, err ? err : wait_for_loads(machine, plan, programs));
-	if (first.error)
-		programs_stop(programs);
+	if (first.error) {
+		programs_stop(programs->networks);
+		guest_programs_stop(programs->guests);
+	}
 	keep_error(&first, schedule_stop(schedule, &input->injected));
 	input->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_ns;
 	return tell_error(&first);
 }
 
 /* What has to be undone is undone in any case. */
-static int run_machine(const struct plan *plan, struct machine *machine, struct programs *programs,
-		       struct result *result, struct result_notes *notes)
+static int run_machine(const struct plan *plan, struct machine *machine,
+		       const struct point_programs *programs, struct result *result,
+		       struct result_notes *notes)
 {
 	struct result_input input = {
-		.machine = machine, .config = &plan->machine, .programs = programs, .notes = notes};
+		.machine = machine,
+		.config = &plan->machine,
+		.programs = programs->networks,
+		.guests = programs->guests,
+		.notes = notes,
+	};
 	struct first_error first = {0};
-	int err;
+	struct schedule *schedule;
+	int err = machine_prepare(machine) ?: schedule_create(&schedule, plan, machine);
 
-	err = machine_start(machine);
 	if (err)
 		return err;
-	err = programs_serve(programs, machine, &guardian_stop);
+	err = machine_start(machine) ?: programs_serve(programs->networks, machine, &guardian_stop);
 	if (err == -EINTR)
 		err = guardian_stopped();
-	keep_error(&first, err ? err : run_injected(plan, machine, programs, &input));
-	programs_stop(programs);
+	keep_error(&first, err);
+	if (err)
+		keep_error(&first, schedule_stop(schedule, NULL));
+	else
+		keep_error(&first, run_injected(plan, machine, schedule, programs, &input));
+	programs_stop(programs->networks);
+	guest_programs_stop(programs->guests);
+	guest_programs_printed(programs->guests, notes->printed, sizeof(notes->printed));
 	if (!first.error)
 		keep_error(&first, result_count_networks(&input));
 	machine_stop(machine);
 	return first.error ? tell_error(&first) : result_fill(result, &input);
 }
 
-static int create_and_run(const struct point_run *run, struct programs *programs,
+static int create_and_run(const struct point_run *run, const struct point_programs *programs,
 			  struct memory_group *group, struct result *result,
 			  struct result_notes *notes)
 {
@@ -122,7 +147,7 @@ static int create_and_run(const struct point_run *run, struct programs *programs
 	if (err)
 		return err;
 	snprintf(config.memory_group, sizeof(config.memory_group), "%s", group->directory);
-	programs_in_group(programs, group->directory);
+	programs_in_group(programs->networks, group->directory);
 	err = machine_create(&machine, &config);
 
 	if (!err) {
@@ -136,19 +161,25 @@ static int point_run_machine(const struct point_run *run, struct memory_group *g
 			     struct result *result, struct result_notes *notes)
 {
 	struct first_error first = {0};
-	struct programs *programs;
-	int err = programs_open(&programs, run->plan);
+	struct point_programs programs;
+	int err = programs_open(&programs.networks, run->plan);
 
 	if (err)
 		return err;
+	err = guest_programs_open(&programs.guests, run->plan);
+	if (err) {
+		programs_close(programs.networks);
+		return err;
+	}
 	err = run->truth ? truth_open(run->truth, false) : 0;
 	if (!err) {
-		keep_error(&first, create_and_run(run, programs, group, result, notes));
+		keep_error(&first, create_and_run(run, &programs, group, result, notes));
 		if (run->truth)
 			keep_error(&first, truth_close());
 		err = tell_error(&first);
 	}
-	programs_close(programs);
+	guest_programs_close(programs.guests);
+	programs_close(programs.networks);
 	memory_group_leave(group);
 	return err;
 }

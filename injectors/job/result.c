@@ -17,7 +17,7 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 				"bytes moved per second"},
 	[RESULT_LATENCY_MEAN] =
 		{"latency_mean", NULL, "ns", COLUMN_DURATION, 9, true,
-		 "latency of I/Os and of ranks' operations as the guest sees it: from the submission, with a rate from when the "
+		 "latency of I/Os and of operations of ranks and verbs as the guest sees it: from the submission, with a rate from when the "
 		 "I/O was due, to its completion; what was never sent counts with its wait up "
 		 "to the end"},
 	[RESULT_LATENCY_P50] = {"latency_p50", "p50", "ns", COLUMN_DURATION, 9, true, NULL},
@@ -26,6 +26,8 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 	[RESULT_LATENCY_P999] = {"latency_p999", "p999", "ns", COLUMN_DURATION, 9, true, NULL},
 	[RESULT_LATENCY_P9999] = {"latency_p9999", "p9999", "ns", COLUMN_DURATION, 9, true, NULL},
 	[RESULT_LATENCY_MAX] = {"latency_max", NULL, "ns", COLUMN_DURATION, 9, true, NULL},
+	[RESULT_LATENCY_MIN] = {"latency_min", NULL, "ns", COLUMN_DURATION, 9, true,
+				"what other work on the machine disturbs least"},
 	[RESULT_MIN_IOPS] = {"min_iops", NULL, "per_s", COLUMN_REAL, 9, true,
 			     "I/Os per second in the slowest 100 ms of the workload that had it "
 			     "worst"},
@@ -271,7 +273,7 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 	[RESULT_OPERATIONS] =
 		{"operations", NULL, NULL, COLUMN_COUNT, 10, true,
 		 "operations that ranks completed: messages of a stream, else one for each rank "
-		 "that took part in a step of its pattern"},
+		 "that took part in a step of its pattern; and those of loads of verbs"},
 	[RESULT_OPERATIONS_PER_S] = {"operations_per_s", NULL, NULL, COLUMN_REAL, 16, true,
 				     "the same per second: the sum of the groups' rates, each over "
 				     "its own time"},
@@ -290,6 +292,11 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 			       "its way"},
 	[RESULT_PAUSED] = {"paused", NULL, "ns", COLUMN_DURATION, 9, true,
 			   "time that send queues stood still for pages or RNR timers, summed"},
+	[RESULT_PROTECTION] = {"protection", NULL, NULL, COLUMN_COUNT, 10, true,
+			       "DMAs that RDMA devices refused for their key, domain, right or "
+			       "bounds: nothing was touched"},
+	[RESULT_CQ_OVERRUNS] = {"cq_overruns", NULL, NULL, COLUMN_COUNT, 11, true,
+				"completions that found their queue full and were lost"},
 	[RESULT_COMMANDS] = {"commands", NULL, NULL, COLUMN_COUNT, 9, true,
 			     "commands of guests that RDMA devices carried out"},
 	[RESULT_COMMAND_MEAN] = {"command_mean", NULL, "ns", COLUMN_DURATION, 12, true,
@@ -307,6 +314,72 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 				 "and those that it had to register"},
 	[RESULT_COPIED] = {"copied", NULL, "bytes", COLUMN_COUNT, 12, true,
 			   "bytes copied to and from bounce buffers (memory=copy)"},
+	[RESULT_UNDO_MEAN] = {"undo_mean", NULL, "ns", COLUMN_DURATION, 9, true,
+			      "of a load of verbs: what it takes to undo what its latency is of, a "
+			      "region's deregistration or a queue pair's destruction"},
+	[RESULT_UNDO_P50] = {"undo_p50", NULL, "ns", COLUMN_DURATION, 9, true, NULL},
+	[RESULT_UNDO_MIN] = {"undo_min", NULL, "ns", COLUMN_DURATION, 9, true, NULL},
+	[RESULT_OVER_SLO] = {"over_slo", NULL, NULL, COLUMN_REAL, 9, true,
+			     "of its operations those that took longer than its slo, 0 to 1"},
+	[RESULT_REGIONS_REFUSED] =
+		{"regions_refused", NULL, NULL, COLUMN_COUNT, 15, true,
+		 "regions of loads of verbs that their host did not allow: a quota, "
+		 "memlock, rights or a veto"},
+	[RESULT_STOPPED_CALLS] = {"stopped_calls", NULL, NULL, COLUMN_COUNT, 13, true,
+				  "clients that a system call ended while they polled "
+				  "(no_syscalls=yes)"},
+	[RESULT_DATA_KICKS] = {"data_kicks", NULL, NULL, COLUMN_COUNT, 10, true,
+			       "exits of their active ends to the host while they measured: "
+			       "hypercalls, forwarded posts included"},
+	[RESULT_DATA_INJECTIONS] = {"data_injections", NULL, NULL, COLUMN_COUNT, 15, true,
+				    "and interrupts that the host injected into them"},
+	[RESULT_GUEST_PINNED] = {"guest_pinned", NULL, "bytes", COLUMN_COUNT, 12, true,
+				 "VmPin of the active end's process as all was registered, of the "
+				 "last load; without a process of its own the machine's"},
+	[RESULT_MACHINE_PINNED] = {"machine_pinned", NULL, "bytes", COLUMN_COUNT, 14, true,
+				   "VmPin of the machine's process at that time"},
+	[RESULT_GUEST_RESIDENT] = {"guest_resident", NULL, "bytes", COLUMN_COUNT, 14, true,
+				   "VmRSS of the one"},
+	[RESULT_MACHINE_RESIDENT] = {"machine_resident", NULL, "bytes", COLUMN_COUNT, 16, true,
+				     "VmRSS of the other"},
+	[RESULT_LOAD_CPU] =
+		{"load_cpu", NULL, "ns", COLUMN_DURATION, 9, true,
+		 "CPU time of the clients of loads of verbs while they measured, kernel "
+		 "included; `cpu` less that is devices, hosts and peers if these run in "
+		 "the machine's process"},
+	[RESULT_ENGINE_CPU] = {"engine_cpu", NULL, "ns", COLUMN_DURATION, 10, true,
+			       "CPU time of the engines of the devices of loads of verbs"},
+	[RESULT_WORK_POST_LEAST] =
+		{"work_post_least", NULL, "ns", COLUMN_DURATION, 15, true,
+		 "of devices with a mode the least from a work request's being written to its "
+		 "doorbell's being seen,"},
+	[RESULT_WORK_DEVICE_LEAST] =
+		{"work_device_least", NULL, "ns", COLUMN_DURATION, 17, true,
+		 "from there to its completion's being written, peer included,"},
+	[RESULT_WORK_REAP_LEAST] = {"work_reap_least", NULL, "ns", COLUMN_DURATION, 15, true,
+				    "and until the guest has taken that; each is of two who ran at "
+				    "once, so their sum is a latency without waits for a CPU"},
+	[RESULT_HYV_REGISTERED] =
+		{"verbs_registered", NULL, "bytes", COLUMN_COUNT, 16, true,
+		 "of devices with a mode, by their hosts: registered at once at most, queues "
+		 "included, whole pages"},
+	[RESULT_PINS_GUEST] = {"pins_guest", NULL, "bytes", COLUMN_COUNT, 10, true,
+			       "likewise pinned by their guests,"},
+	[RESULT_PINS_REMAP] = {"pins_remap", NULL, "bytes", COLUMN_COUNT, 10, true,
+			       "by the host for the remapping,"},
+	[RESULT_PINS_DRIVER] = {"pins_driver", NULL, "bytes", COLUMN_COUNT, 11, true,
+				"and by the host's driver"},
+	[RESULT_VERBS_REFUSED] = {"verbs_refused", NULL, NULL, COLUMN_COUNT, 13, true,
+				  "verbs that the hosts refused: quota, rights, pins, mappings, "
+				  "injected"},
+	[RESULT_REMAPS] = {"remaps", NULL, NULL, COLUMN_COUNT, 8, true,
+			   "memory of guests that was remapped for the host's driver"},
+	[RESULT_REMAPS_SKIPPED] = {"remaps_skipped", NULL, NULL, COLUMN_COUNT, 14, true,
+				   "and what needed none: one page, or skip_contiguous"},
+	[RESULT_PINS_UNEQUAL] =
+		{"pins_unequal", NULL, NULL, COLUMN_COUNT, 12, true,
+		 "times that what was pinned in a role was not what was registered: "
+		 "0, or there is a bug"},
 	[RESULT_ERRORS] =
 		{"errors", NULL, NULL, COLUMN_COUNT, 6, true,
 		 "I/Os and messages that failed; they are a result, not an error of the run"},
@@ -322,6 +395,9 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 		{"moved", NULL, "bytes", COLUMN_COUNT, 12, true,
 		 "bytes of ranks' messages that arrived, and payload that programs say was "
 		 "received (iperf3)"},
+	[RESULT_LANDED] =
+		{"landed", NULL, "bytes", COLUMN_COUNT, 12, true,
+		 "payload that landed at RDMA devices, each byte once, as they have counted it"},
 	[RESULT_CPU] = {"cpu", NULL, "ns", COLUMN_DURATION, 9, true,
 			"CPU time that the machine's process took while loads ran, all of its "
 			"threads together: devices, drivers, ranks, fault handlers; not programs"},

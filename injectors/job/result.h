@@ -34,6 +34,7 @@ enum result_column {
 	RESULT_LATENCY_P999,
 	RESULT_LATENCY_P9999,
 	RESULT_LATENCY_MAX,
+	RESULT_LATENCY_MIN,
 	RESULT_MIN_IOPS, /* slowest 100 ms, of the workload that suffered most */
 	RESULT_FAULTS,	 /* page requests */
 	RESULT_GROUPS,
@@ -141,6 +142,8 @@ enum result_column {
 	RESULT_WIRE_EFFICIENCY,
 	RESULT_SUPPRESSED,
 	RESULT_PAUSED,
+	RESULT_PROTECTION,
+	RESULT_CQ_OVERRUNS,
 	RESULT_COMMANDS,
 	RESULT_COMMAND_MEAN,
 	RESULT_REGISTERED,
@@ -148,10 +151,36 @@ enum result_column {
 	RESULT_CACHE_HITS,
 	RESULT_CACHE_MISSES,
 	RESULT_COPIED,
+	RESULT_UNDO_MEAN, /* of loads of verbs */
+	RESULT_UNDO_P50,
+	RESULT_UNDO_MIN,
+	RESULT_OVER_SLO,
+	RESULT_REGIONS_REFUSED,
+	RESULT_STOPPED_CALLS,
+	RESULT_DATA_KICKS,
+	RESULT_DATA_INJECTIONS,
+	RESULT_GUEST_PINNED,
+	RESULT_MACHINE_PINNED,
+	RESULT_GUEST_RESIDENT,
+	RESULT_MACHINE_RESIDENT,
+	RESULT_LOAD_CPU,
+	RESULT_ENGINE_CPU,
+	RESULT_WORK_POST_LEAST, /* and the next two, in this order */
+	RESULT_WORK_DEVICE_LEAST,
+	RESULT_WORK_REAP_LEAST,
+	RESULT_HYV_REGISTERED,
+	RESULT_PINS_GUEST,
+	RESULT_PINS_REMAP,
+	RESULT_PINS_DRIVER,
+	RESULT_VERBS_REFUSED,
+	RESULT_REMAPS,
+	RESULT_REMAPS_SKIPPED,
+	RESULT_PINS_UNEQUAL,
 	RESULT_ERRORS,
 	RESULT_MISMATCHES,
 	RESULT_VIOLATIONS,
-	RESULT_MOVED, /* by ranks and programs */
+	RESULT_MOVED,  /* by ranks and programs */
+	RESULT_LANDED, /* at RDMA devices */
 	RESULT_CPU,
 	RESULT_GOODPUT_PER_CPU, /* of ranks */
 	RESULT_PID,		/* of the machine: tells it in a recording of several */
@@ -169,14 +198,16 @@ struct result {
 struct result_notes {
 	char failing
 		[448]; /* devices with RESULT_ERRORS: the first ones' names, and how many others */
-	char unread[512]; /* the first program whose output gave no result, and why; "" */
+	char printed[16384]; /* by programs of guests */
+	char unread[512];    /* the first program whose output gave no result, and why; "" */
 };
 
 /* What it was called with and what was done to it. */
 struct result_input {
 	const struct machine *machine;
 	const struct machine_config *config;
-	const struct programs *programs; /* stopped */
+	const struct programs *programs;     /* stopped */
+	const struct guest_programs *guests; /* likewise */
 	struct schedule_totals injected;
 	__u64 cpu_ns; /* of this process, while loads and injections ran */
 	struct network_sums networks;

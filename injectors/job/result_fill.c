@@ -25,6 +25,7 @@ void result_fill_latency(struct result *result, const struct histogram *h)
 		return;
 	v[RESULT_LATENCY_MEAN] = histogram_mean(h);
 	v[RESULT_LATENCY_MAX] = (double)h->max;
+	v[RESULT_LATENCY_MIN] = (double)h->min;
 	v[RESULT_LATENCY_P50] = result_percentile(h, 50);
 	v[RESULT_LATENCY_P90] = result_percentile(h, 90);
 	v[RESULT_LATENCY_P99] = result_percentile(h, 99);
@@ -153,6 +154,7 @@ int result_fill(struct result *result, const struct result_input *input)
 	fill_workloads(result, input);
 	result_fill_frames(result, input, &wires);
 	result_fill_ranks(result, input, &wires);
+	result_fill_verbs(result, input);
 	result_fill_programs(result, input, &wires);
 	result_fill_kvstores(result, input, &wires);
 	if (!wires.unknown && wires.sent > 0)

@@ -28,6 +28,8 @@ void result_fill_frames(struct result *result, const struct result_input *input,
 			struct result_wires *wires);
 void result_fill_ranks(struct result *result, const struct result_input *input,
 		       struct result_wires *wires);
+/* After the ranks'. */
+void result_fill_verbs(struct result *result, const struct result_input *input);
 void result_fill_programs(struct result *result, const struct result_input *input,
 			  struct result_wires *wires);
 void result_fill_kvstores(struct result *result, const struct result_input *input,

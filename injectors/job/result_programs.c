@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "injectors/job/guest_programs.h"
 #include "injectors/job/result_private.h"
 #include "injectors/net/quiet.h"
 #include "lib/base/clock.h"
@@ -92,6 +93,7 @@ void result_fill_programs(struct result *result, const struct result_input *inpu
 	__u32 index = 0;
 	double bytes;
 
+	v[RESULT_SECONDS] = fmax(v[RESULT_SECONDS], guest_programs_seconds(input->guests));
 	while (input->programs && programs_outcome(input->programs, &index, &load)) {
 		v[RESULT_SECONDS] =
 			fmax(v[RESULT_SECONDS], (double)(load.end_ns - load.begin_ns) / 1e9);

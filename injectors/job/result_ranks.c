@@ -55,7 +55,7 @@ static void fill_ranks(struct result *result, const struct result_input *input)
 
 struct rdma_sums {
 	__u64 rnr, dropped, resent, useful, sent, commands, command_ns;
-	__u64 registered, mapped, suppressed, paused_ns;
+	__u64 registered, mapped, suppressed, paused_ns, protection, overruns;
 };
 
 static void add_rdma(struct rdma_sums *sums, const struct rdma_totals *totals)
@@ -77,6 +77,8 @@ static void add_rdma(struct rdma_sums *sums, const struct rdma_totals *totals)
 	sums->registered += totals->registered_most;
 	sums->mapped += totals->mapped_most;
 	sums->suppressed += totals->suppressed;
+	sums->protection += totals->protection;
+	sums->overruns += totals->overflows;
 }
 
 static void show_rdma(double *v, const struct rdma_sums *sums)
@@ -91,6 +93,9 @@ static void show_rdma(double *v, const struct rdma_sums *sums)
 	v[RESULT_MAPPED] = (double)(sums->mapped >> PAGE_BITS);
 	v[RESULT_SUPPRESSED] = (double)sums->suppressed;
 	v[RESULT_PAUSED] = (double)sums->paused_ns;
+	v[RESULT_PROTECTION] = (double)sums->protection;
+	v[RESULT_CQ_OVERRUNS] = (double)sums->overruns;
+	v[RESULT_LANDED] = (double)sums->useful;
 }
 
 void result_fill_ranks(struct result *result, const struct result_input *input,

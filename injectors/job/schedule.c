@@ -48,31 +48,30 @@ bool schedule_wait(struct schedule *schedule, __u64 time_ns)
 
 static enum inject_point point_of(const struct job_injection *injection)
 {
-	switch (injection->kind) {
-	case INJECTION_DELAY:
-		return injection->stage;
-	case INJECTION_RESPONSE_LOST:
-		return INJECT_RESPONSE_LOST;
-	case INJECTION_RESPONSE_FAILURE:
-		return INJECT_RESPONSE_FAILURE;
-	case INJECTION_OVERFLOW:
-		return INJECT_OVERFLOW;
-	case INJECTION_DUPLICATE:
-		return INJECT_DUPLICATE;
-	case INJECTION_FRAME_LOSS:
-		return INJECT_FRAME_LOSS;
-	case INJECTION_PACKET_LOSS:
-		return INJECT_PACKET_LOSS;
-	case INJECTION_PACKET_DUPLICATE:
-		return INJECT_PACKET_DUPLICATE;
-	case INJECTION_NACK_LOST:
-		return INJECT_NACK_LOST;
-	case INJECTION_CPU_HOG:
-		return INJECT_CPU_HOG;
-	case INJECTION_EVICT:
-		break;
-	}
-	return INJECT_EVICT;
+	static const enum inject_point points[] = {
+		[INJECTION_RESPONSE_LOST] = INJECT_RESPONSE_LOST,
+		[INJECTION_RESPONSE_FAILURE] = INJECT_RESPONSE_FAILURE,
+		[INJECTION_OVERFLOW] = INJECT_OVERFLOW,
+		[INJECTION_DUPLICATE] = INJECT_DUPLICATE,
+		[INJECTION_FRAME_LOSS] = INJECT_FRAME_LOSS,
+		[INJECTION_PACKET_LOSS] = INJECT_PACKET_LOSS,
+		[INJECTION_PACKET_DUPLICATE] = INJECT_PACKET_DUPLICATE,
+		[INJECTION_NACK_LOST] = INJECT_NACK_LOST,
+		[INJECTION_CPU_HOG] = INJECT_CPU_HOG,
+		[INJECTION_EVICT] = INJECT_EVICT,
+		[INJECTION_PIN_ENOMEM] = INJECT_PIN_ENOMEM,
+		[INJECTION_SLOW_REMAP] = INJECT_SLOW_REMAP,
+		[INJECTION_VETO] = INJECT_VETO,
+		[INJECTION_KICK_LOST] = INJECT_KICK_LOST,
+		[INJECTION_EVENT_LOST] = INJECT_EVENT_LOST,
+		[INJECTION_EVENT_LATE] = INJECT_EVENT_LATE,
+		[INJECTION_INSTALL_STALL] = INJECT_INSTALL_STALL,
+		[INJECTION_GUEST_KILL] = INJECT_GUEST_KILL,
+		[INJECTION_CQ_OVERRUN] = INJECT_CQ_OVERRUN,
+		[INJECTION_DEAD_KEY] = INJECT_DEAD_KEY,
+	};
+
+	return injection->kind == INJECTION_DELAY ? injection->stage : points[injection->kind];
 }
 
 static void announce_device(const struct plan_injection *planned, __u32 device, bool start)
@@ -128,7 +127,8 @@ static int schedule_arm(struct schedule *schedule, const struct plan_injection *
 /* Armed points act by themselves: arm, wait, disarm. */
 static void run_armed(struct schedule *schedule, const struct plan_injection *planned, __u64 end_ns)
 {
-	int err = schedule_arm(schedule, planned);
+	bool armed = schedule->shared[planned - schedule->plan->injections].armed;
+	int err = armed ? 0 : schedule_arm(schedule, planned);
 	__u64 fired;
 
 	if (err)
@@ -156,6 +156,34 @@ static void run_hog(struct schedule *schedule, const struct plan_injection *plan
 	hog_stop(hog);
 }
 
+struct shared_state *schedule_shared(const struct worker *worker)
+{
+	return &worker->schedule->shared[worker->injection - worker->schedule->plan->injections];
+}
+
+/* Its first worker announces it, and none of the others acts before that. */
+static void begin_injection(struct worker *worker)
+{
+	struct shared_state *shared = schedule_shared(worker);
+
+	pthread_mutex_lock(&worker->schedule->lock);
+	if (!shared->announced)
+		schedule_announce(worker->injection, true);
+	shared->announced = true;
+	pthread_mutex_unlock(&worker->schedule->lock);
+}
+
+/* Its last worker says that it is over, none of the others acting any more. */
+static void end_injection(struct worker *worker)
+{
+	struct shared_state *shared = schedule_shared(worker);
+
+	pthread_mutex_lock(&worker->schedule->lock);
+	if (++shared->ended == worker->step && shared->announced)
+		schedule_announce(worker->injection, false);
+	pthread_mutex_unlock(&worker->schedule->lock);
+}
+
 static void *worker_main(void *argument)
 {
 	struct worker *worker = argument;
@@ -163,19 +191,41 @@ static void *worker_main(void *argument)
 	const struct job_injection *job = worker->injection->job;
 	__u64 begin_ns = schedule->begin_ns + job->start_ns, end_ns = begin_ns + job->duration_ns;
 
-	if (!schedule_wait(schedule, begin_ns))
-		return NULL;
-	if (worker->first == 0)
-		schedule_announce(worker->injection, true);
-	if (job->kind == INJECTION_EVICT)
-		schedule_evict(worker, begin_ns, end_ns);
-	else if (job->kind == INJECTION_CPU_HOG)
-		run_hog(schedule, worker->injection, end_ns);
-	else
-		run_armed(schedule, worker->injection, end_ns);
-	if (worker->first == 0)
-		schedule_announce(worker->injection, false);
+	if (schedule_wait(schedule, begin_ns) || schedule_shared(worker)->armed) {
+		begin_injection(worker);
+		if (job->kind == INJECTION_EVICT)
+			schedule_evict(worker, begin_ns, end_ns);
+		else if (job->kind == INJECTION_CPU_HOG)
+			run_hog(schedule, worker->injection, end_ns);
+		else
+			run_armed(schedule, worker->injection, end_ns);
+	}
+	end_injection(worker);
 	return NULL;
+}
+
+static bool begins_armed(const struct job_injection *job)
+{
+	return !job->start_ns && job->kind != INJECTION_EVICT && job->kind != INJECTION_CPU_HOG;
+}
+
+static int arm_first(struct schedule *schedule)
+{
+	int err = 0;
+
+	for (__u32 i = 0; i < schedule->plan->injection_count && !err; i++) {
+		const struct plan_injection *planned = &schedule->plan->injections[i];
+
+		if (!begins_armed(planned->job))
+			continue;
+		schedule_announce(planned, true);
+		schedule->shared[i].announced = true;
+		err = schedule_arm(schedule, planned);
+		schedule->shared[i].armed = !err;
+		if (err)
+			schedule_fail(schedule, planned, err);
+	}
+	return err;
 }
 
 static __u32 workers_of(const struct plan_injection *planned)
@@ -210,7 +260,7 @@ static void free_schedule(struct schedule *schedule)
 	pthread_cond_destroy(&schedule->stopped);
 	pthread_mutex_destroy(&schedule->lock);
 	free(schedule->workers);
-	free(schedule->draws);
+	free(schedule->shared);
 	free(schedule);
 }
 
@@ -221,15 +271,15 @@ static int schedule_allocate(struct schedule *schedule, const struct plan *plan)
 	for (__u32 i = 0; i < plan->injection_count; i++)
 		workers += workers_of(&plan->injections[i]);
 	schedule->workers = calloc(workers, sizeof(*schedule->workers));
-	schedule->draws = calloc(plan->injection_count + 1, sizeof(*schedule->draws));
-	if (!schedule->workers || !schedule->draws)
+	schedule->shared = calloc(plan->injection_count + 1, sizeof(*schedule->shared));
+	if (!schedule->workers || !schedule->shared)
 		return failed(-ENOMEM, "no memory for %zu injection threads", workers);
 	for (__u32 i = 0; i < plan->injection_count; i++)
-		schedule->draws[i].random.state = plan->injections[i].seed;
+		schedule->shared[i].random.state = plan->injections[i].seed;
 	return 0;
 }
 
-int schedule_start(struct schedule **schedule, const struct plan *plan, struct machine *machine)
+int schedule_create(struct schedule **schedule, const struct plan *plan, struct machine *machine)
 {
 	struct schedule *new = calloc(1, sizeof(*new));
 	int err;
@@ -238,18 +288,41 @@ int schedule_start(struct schedule **schedule, const struct plan *plan, struct m
 		return failed(-ENOMEM, "no memory for the injections");
 	new->plan = plan;
 	new->machine = machine;
-	new->begin_ns = monotonic_ns();
 	pthread_mutex_init(&new->lock, NULL);
 	monotonic_cond_init(&new->stopped);
 	err = schedule_allocate(new, plan);
-	if (!err)
-		err = start_workers(new);
-	if (err) {
+	if (err)
 		record_error(new, err);
+	else
+		err = arm_first(new);
+	if (err)
 		return schedule_stop(new, NULL);
-	}
 	*schedule = new;
 	return 0;
+}
+
+int schedule_start(struct schedule *schedule)
+{
+	int err;
+
+	schedule->begin_ns = monotonic_ns();
+	err = start_workers(schedule);
+	if (err)
+		record_error(schedule, err);
+	return err;
+}
+
+/* Of those that were armed ahead and got no worker; the others' have disarmed them. */
+static void disarm_rest(struct schedule *schedule)
+{
+	for (__u32 i = 0; i < schedule->plan->injection_count && schedule->shared; i++) {
+		const struct plan_injection *planned = &schedule->plan->injections[i];
+
+		if (!schedule->shared[i].announced || schedule->shared[i].ended)
+			continue;
+		(void)inject_disarm(machine_injections(schedule->machine), planned->id);
+		schedule_announce(planned, false);
+	}
 }
 
 int schedule_stop(struct schedule *schedule, struct schedule_totals *totals)
@@ -262,6 +335,7 @@ int schedule_stop(struct schedule *schedule, struct schedule_totals *totals)
 	pthread_mutex_unlock(&schedule->lock);
 	for (__u32 i = 0; i < schedule->worker_count; i++)
 		pthread_join(schedule->workers[i].thread, NULL);
+	disarm_rest(schedule);
 	if (totals)
 		*totals = schedule->totals;
 	err = schedule->error;

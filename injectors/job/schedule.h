@@ -16,8 +16,13 @@ struct schedule_totals {
 	__u64 fired;		    /* of the points inside the machine */
 };
 
-/* Times count from now. The plan and the machine must outlive the schedule. */
-int schedule_start(struct schedule **schedule, const struct plan *plan, struct machine *machine);
+/*
+ * Before machine_start() and after machine_prepare(): points of injections that begin with the machine are armed, and announced, so
+ * that no load is there before them. The plan and the machine must outlive the schedule.
+ */
+int schedule_create(struct schedule **schedule, const struct plan *plan, struct machine *machine);
+/* Times count from now. Also if this fails schedule_stop() is due. */
+int schedule_start(struct schedule *schedule);
 /*
  * Ends everything that still acts and frees. 0, or the first thing that went wrong with its
  * sentence: an injection that could not be made, or pages that were asked for and not evicted.

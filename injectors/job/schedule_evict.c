@@ -57,14 +57,14 @@ static bool schedule_draws(struct worker *worker)
 {
 	const struct job_injection *job = worker->injection->job;
 	struct schedule *schedule = worker->schedule;
-	struct draw *draw = &schedule->draws[worker->injection - schedule->plan->injections];
+	struct shared_state *shared = schedule_shared(worker);
 	bool drawn = false;
 
 	pthread_mutex_lock(&schedule->lock);
-	if ((job->times < 0 || draw->drawn < (__u64)job->times) &&
-	    ++draw->candidates % job->interval == 0 &&
-	    (job->probability == 100 || random_next(&draw->random) % 100 < job->probability)) {
-		draw->drawn++;
+	if ((job->times < 0 || shared->drawn < (__u64)job->times) &&
+	    ++shared->candidates % job->interval == 0 &&
+	    (job->probability == 100 || random_next(&shared->random) % 100 < job->probability)) {
+		shared->drawn++;
 		drawn = true;
 	}
 	pthread_mutex_unlock(&schedule->lock);

@@ -28,19 +28,22 @@ struct schedule {
 	int error; /* the first */
 	char sentence[SENTENCE];
 	struct schedule_totals totals;
-	struct draw *draws; /* one per injection of the plan */
+	struct shared_state *shared; /* one per injection of the plan */
 	struct worker *workers;
 	__u32 worker_count;
 };
 
-/* What the devices of one eviction share: fault_attr counts for all of them together. */
-struct draw {
+/* What the workers of one injection share, under the lock: fault_attr counts for all of its devices together. */
+struct shared_state {
 	struct random random;
 	__u64 candidates, drawn;
+	bool announced, armed;
+	__u32 ended; /* workers */
 };
 
 /* Keeps the first failure of all, with the thread's sentence; `error` as failed() gave it. */
 void schedule_fail(struct schedule *schedule, const struct plan_injection *planned, int error);
+struct shared_state *schedule_shared(const struct worker *worker);
 /* Sleeps until then; false if the schedule was stopped instead. */
 bool schedule_wait(struct schedule *schedule, __u64 time_ns);
 

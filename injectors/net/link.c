@@ -73,7 +73,7 @@ static int link_request_exchange(struct link_request *request, const char *what,
 	return err;
 }
 
-static int loopback_up(void)
+int link_loopback_up(void)
 {
 	struct link_request request;
 	struct ifinfomsg *info = link_request_begin(&request, RTM_NEWLINK, 0, sizeof(*info));
@@ -181,7 +181,7 @@ static int link_limit_rate(const struct link_config *config)
 int link_configure(const struct link_config *config)
 {
 	/* A route is taken back when its link goes down: it comes last. */
-	int err = loopback_up()
+	int err = link_loopback_up()
 			  ?: link_up(config)
 			  ?: link_add_address(config)
 			  ?: link_add_route(config)

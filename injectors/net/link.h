@@ -26,6 +26,8 @@ struct link_config {
 
 /* Gives it all of that and sets it up; the loopback device, too. Returns 0 or a negative errno. */
 int link_configure(const struct link_config *config);
+/* The loopback device alone, of the namespace of this thread. */
+int link_loopback_up(void);
 
 /* As `ip -s link` shows them. */
 struct link_statistics {

@@ -20,9 +20,8 @@ int listening_parse(const char *text, struct listening *listening)
 	listening->udp = !strncmp(text, "udp:", 4);
 	if ((!listening->udp && strncmp(text, "tcp:", 4) != 0) ||
 	    units_parse_count(text + 4, 1, 65535, &port))
-		return failed(
-			-EINVAL,
-			"ready: '%s' is no port; accepted: tcp:1 to tcp:65535, or udp:", text);
+		return failed(-EINVAL,
+			      "'%s' is no port; accepted: tcp:1 to tcp:65535, or udp:", text);
 	listening->port = (__u16)port;
 	return 0;
 }

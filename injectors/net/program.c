@@ -18,6 +18,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
+#include "lib/base/user.h"
 
 #define READY_PAUSE_NS	(5 * NSEC_PER_MSEC)
 #define PROGRAM_FOREVER (~0ull)
@@ -148,7 +149,7 @@ static int program_launch(struct network_program *program, struct program_host *
 	program->channel = ends[0];
 	task.channel = ends[1];
 	task.output = program->output;
-	program_user(&task.uid, &task.gid);
+	user_of_programs(&task.uid, &task.gid);
 	program->uid = task.uid;
 	program->begin_ns = program_now();
 	program->first = program_host_start(host, &task);

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <pwd.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -15,18 +14,12 @@
 #include "lib/base/fail.h"
 #include "lib/base/user.h"
 
-#define NOBODY 65534
-
-/* sudo's caller, else nobody. */
-void program_user(uid_t *uid, gid_t *gid)
+int program_split(const char *run, struct program_words *words)
 {
-	const struct passwd *nobody;
+	static const struct program_place places[] = {
+		{"{guest}", NETWORK_GUEST_ADDRESS}, {"{wire}", NETWORK_WIRE_ADDRESS}, {NULL, NULL}};
 
-	if (user_behind_sudo(uid, gid))
-		return;
-	nobody = getpwnam("nobody");
-	*uid = nobody ? nobody->pw_uid : NOBODY;
-	*gid = nobody ? nobody->pw_gid : NOBODY;
+	return program_words_split(run, places, words);
 }
 
 /* A script without its interpreter, or none at all, would be refused only once the machine runs. */
@@ -79,7 +72,7 @@ static int program_check_user(const struct program_config *config, const char *p
 	gid_t gid;
 	int error;
 
-	program_user(&uid, &gid);
+	user_of_programs(&uid, &gid);
 	error = refused_to(uid, gid, path);
 	if (!error)
 		return 0;
@@ -93,8 +86,11 @@ int program_prepare(const struct program_config *config, struct program_words *w
 	struct stat status;
 	int err = program_split(config->run, words);
 
-	if (!err && *config->ready)
+	if (!err && *config->ready) {
 		err = listening_parse(config->ready, listening);
+		if (err)
+			failed_in(err, "ready");
+	}
 	if (err)
 		return failed_in(err, "program %s", config->name);
 	if (!command_search(words->text, path, &status) || !S_ISREG(status.st_mode))

@@ -9,7 +9,7 @@
 #include <linux/types.h>
 #include <sys/types.h>
 
-#include "injectors/net/program_words.h"
+#include "lib/base/program_words.h"
 
 #define PROGRAM_ERRORS 1024 /* bytes of the end of stderr */
 

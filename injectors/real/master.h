@@ -27,8 +27,8 @@ struct master_dma {
 };
 
 struct nvme_queue {
-	struct nvme_command *submission;
-	volatile struct nvme_completion *completion;
+	struct vfio_nvme_command *submission;
+	volatile struct vfio_nvme_completion *completion;
 	__u64 submission_iova, completion_iova;
 	unsigned int number, tail, head;
 	__u16 phase;

@@ -63,7 +63,7 @@ static size_t nvme_doorbell(const struct master *master, const struct nvme_queue
 }
 
 static void nvme_submit(struct master *master, struct nvme_queue *queue,
-			struct nvme_command *command)
+			struct vfio_nvme_command *command)
 {
 	command->id = master->next_id++;
 	queue->submission[queue->tail] = *command;
@@ -73,9 +73,9 @@ static void nvme_submit(struct master *master, struct nvme_queue *queue,
 }
 
 static int nvme_take(struct master *master, struct nvme_queue *queue, bool *refused,
-		     struct nvme_completion *completion)
+		     struct vfio_nvme_completion *completion)
 {
-	volatile struct nvme_completion *entry = &queue->completion[queue->head];
+	volatile struct vfio_nvme_completion *entry = &queue->completion[queue->head];
 	__u64 began = monotonic_ns();
 
 	while ((entry->status & 1) != queue->phase) {
@@ -98,9 +98,9 @@ static int nvme_take(struct master *master, struct nvme_queue *queue, bool *refu
 }
 
 static int nvme_execute(struct master *master, struct nvme_queue *queue,
-			struct nvme_command *command, const char *what)
+			struct vfio_nvme_command *command, const char *what)
 {
-	struct nvme_completion completion;
+	struct vfio_nvme_completion completion;
 	bool refused;
 	int error;
 
@@ -145,7 +145,7 @@ static int nvme_enable(struct master *master)
 static int look_at_namespace(struct master *master)
 {
 	const unsigned char *identity = nvme_page(master, PAGE_IDENTIFY);
-	struct nvme_command command;
+	struct vfio_nvme_command command;
 	unsigned int format;
 	__u32 shape;
 	int error;
@@ -167,7 +167,7 @@ static int look_at_namespace(struct master *master)
 int nvme_start(struct master *master)
 {
 	__u64 capabilities = device_read64(&master->device, REGISTER_CAP);
-	struct nvme_command command;
+	struct vfio_nvme_command command;
 	int error;
 
 	master->depth = MASTER_DEPTH_MAX;
@@ -198,7 +198,7 @@ void nvme_stop(struct master *master)
  */
 int nvme_begin(struct master *master, const struct master_dma *dma)
 {
-	struct nvme_command command;
+	struct vfio_nvme_command command;
 
 	if (dma->direction == MASTER_WRITES_MEMORY) {
 		nvme_identify(&command, NVME_IDENTIFY_CONTROLLER, 0, dma->iova);
@@ -213,7 +213,7 @@ int nvme_begin(struct master *master, const struct master_dma *dma)
 
 int nvme_wait(struct master *master, bool *refused)
 {
-	struct nvme_completion completion;
+	struct vfio_nvme_completion completion;
 
 	return nvme_take(master, &master->admin, refused, &completion);
 }
@@ -222,8 +222,8 @@ int nvme_move(struct master *master, bool store, __u64 block, __u64 iova, __u64 
 	      bool *refused)
 {
 	__u32 blocks = (__u32)(bytes / master->block_bytes);
-	struct nvme_completion completion;
-	struct nvme_command command;
+	struct vfio_nvme_completion completion;
+	struct vfio_nvme_command command;
 	int error;
 
 	if (store && !master->may_overwrite)

@@ -19,10 +19,10 @@ enum {
 #define INTERRUPTS	 2u
 #define QUEUE_SIZE_FIELD ((NVME_ENTRIES - 1) << 16)
 
-void nvme_identify(struct nvme_command *command, enum nvme_identify what, __u32 namespace_id,
+void nvme_identify(struct vfio_nvme_command *command, enum nvme_identify what, __u32 namespace_id,
 		   __u64 iova)
 {
-	*command = (struct nvme_command){
+	*command = (struct vfio_nvme_command){
 		.opcode = ADMIN_IDENTIFY,
 		.namespace_id = namespace_id,
 		.prp1 = iova,
@@ -30,9 +30,9 @@ void nvme_identify(struct nvme_command *command, enum nvme_identify what, __u32 
 	};
 }
 
-void nvme_create_completion_queue(struct nvme_command *command, __u64 iova, int vector)
+void nvme_create_completion_queue(struct vfio_nvme_command *command, __u64 iova, int vector)
 {
-	*command = (struct nvme_command){
+	*command = (struct vfio_nvme_command){
 		.opcode = ADMIN_CREATE_CQ,
 		.prp1 = iova,
 		.cdw10 = QUEUE_SIZE_FIELD | IO_QUEUE,
@@ -42,9 +42,9 @@ void nvme_create_completion_queue(struct nvme_command *command, __u64 iova, int 
 		command->cdw11 |= (__u32)vector << 16 | INTERRUPTS;
 }
 
-void nvme_create_submission_queue(struct nvme_command *command, __u64 iova)
+void nvme_create_submission_queue(struct vfio_nvme_command *command, __u64 iova)
 {
-	*command = (struct nvme_command){
+	*command = (struct vfio_nvme_command){
 		.opcode = ADMIN_CREATE_SQ,
 		.prp1 = iova,
 		.cdw10 = QUEUE_SIZE_FIELD | IO_QUEUE,
@@ -52,9 +52,9 @@ void nvme_create_submission_queue(struct nvme_command *command, __u64 iova)
 	};
 }
 
-void nvme_transfer(struct nvme_command *command, int store, __u64 block, __u32 blocks)
+void nvme_transfer(struct vfio_nvme_command *command, int store, __u64 block, __u32 blocks)
 {
-	*command = (struct nvme_command){
+	*command = (struct vfio_nvme_command){
 		.opcode = store ? NVM_WRITE : NVM_READ,
 		.namespace_id = 1,
 		.cdw10 = (__u32)block,
@@ -63,7 +63,8 @@ void nvme_transfer(struct nvme_command *command, int store, __u64 block, __u32 b
 	};
 }
 
-int nvme_prps(struct nvme_command *command, __u64 iova, __u64 bytes, __u64 *list, __u64 list_iova)
+int nvme_prps(struct vfio_nvme_command *command, __u64 iova, __u64 bytes, __u64 *list,
+	      __u64 list_iova)
 {
 	__u64 first = NVME_PAGE - iova % NVME_PAGE, page = iova + first;
 	unsigned int count = 0;

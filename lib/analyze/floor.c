@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "lib/analyze/borrows.h"
 #include "lib/analyze/faults.h"
 #include "lib/analyze/flow_losses.h"
 #include "lib/analyze/iommu_faults.h"
@@ -17,6 +18,7 @@
 #include "lib/analyze/stalls.h"
 #include "lib/analyze/unknown.h"
 #include "lib/analyze/waits.h"
+#include "lib/analyze/lent_windows.h"
 #include "lib/base/memory.h"
 
 unsigned int floor_of_loss(const struct loss_info *loss, __u64 incomplete_windows)
@@ -53,8 +55,8 @@ unsigned int floor_of(const struct analysis *a)
 	    odp_regions_dropped(a->odp) || rings_dropped(a->rings) ||
 	    flow_losses_dropped(a->flow_losses) || stalls_dropped(a->stalls) ||
 	    queue_pairs_dropped(a->queue_pairs) || waits_dropped(a->waits) ||
-	    rates_dropped(a->rates) || session_dropped(a->session) ||
-	    (a->slo && slo_dropped(a->slo)))
+	    rates_dropped(a->rates) || session_dropped(a->session) || borrows_dropped(a->borrows) ||
+	    lent_windows_dropped(a->lent_windows) || (a->slo && slo_dropped(a->slo)))
 		reasons |= 1u << FLOOR_TABLES;
 	if (memory_ran_out())
 		reasons |= 1u << FLOOR_MEMORY;

@@ -90,6 +90,7 @@ static const struct option_section sections[] = {
 	{"program", .meaning = "", .named = true},
 	{"kvstore", .meaning = "", .named = true},
 	{"ranks", .meaning = "", .named = true},
+	{"verbs", .meaning = "", .named = true},
 	{"inject", .meaning = "", .named = true},
 	{"sweep", .meaning = ""},
 	{"expect", .meaning = ""},

@@ -45,10 +45,16 @@ static bool others_tell(const struct session *s, const struct probe_row *row)
 	return is_on(s, row->id == PROBE_IOPF_REPORT ? PROBE_IOPF_HANDLER : PROBE_IOPF_REPORT);
 }
 
+static bool is_emulated(const struct probe_row *row)
+{
+	return path_of(row) == PATH_EMULATED || path_of(row) == PATH_LEND ||
+	       path_of(row) == PATH_HYV;
+}
+
 /* An emulator that cannot tell of a device has none of its kind. */
 static bool lacks_device(const struct probe_info *probe, const struct probe_row *row)
 {
-	return row->optional && path_of(row) == PATH_EMULATED && probe->state == PROBE_OFF &&
+	return row->optional && is_emulated(row) && probe->state == PROBE_OFF &&
 	       strstr(probe->reason, PROBE_NOT_IN_EMULATOR);
 }
 
@@ -65,8 +71,7 @@ static const char *unknown_missing(const struct session *s, size_t index)
 	if (probe->state == PROBE_DISABLED ? strcmp(probe->reason, PROBE_LEFT_OUT) != 0
 					   : !watched_could(probe))
 		return NULL;
-	if (path_of(row) != PATH_EMULATED && (!is_stage(row) || row->optional) &&
-	    watched_absent(probe))
+	if (!is_emulated(row) && (!is_stage(row) || row->optional) && watched_absent(probe))
 		return NULL;
 	if (lacks_device(probe, row))
 		return NULL;

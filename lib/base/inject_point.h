@@ -23,6 +23,32 @@ enum inject_point {
 	/* done by the injector itself, asked nowhere in the machine */
 	INJECT_EVICT,
 	INJECT_CPU_HOG,
+
+	/* done to emulated hosts, in the order of enum cluster_inject_kind */
+	INJECT_CLUSTER,
+	INJECT_LINK_DOWN = INJECT_CLUSTER,
+	INJECT_LINK_FLAP,
+	INJECT_WINDOW_FULL,
+	INJECT_REQUESTERS_FULL,
+	INJECT_ROGUE_DMA,
+	INJECT_UNMAP_IN_FLIGHT,
+	INJECT_REVOKE,
+	INJECT_HOST_KILL,
+	INJECT_IRQ_LATE,
+	INJECT_IRQ_LOST,
+	INJECT_NOISY_CLIENT,
+
+	/* of devices with a mode (injectors/emu/hyv): host, channel, device */
+	INJECT_PIN_ENOMEM,    /* the host cannot pin the guest's pages */
+	INJECT_SLOW_REMAP,    /* latency added to the scratch mapping of them */
+	INJECT_VETO,	      /* the host's filter refuses a verb */
+	INJECT_KICK_LOST,     /* a kick is not heard */
+	INJECT_EVENT_LOST,    /* a completion event's interrupt is not given */
+	INJECT_EVENT_LATE,    /* ... is given later */
+	INJECT_INSTALL_STALL, /* latency added to what the device does for a verb */
+	INJECT_GUEST_KILL,    /* the guest's process is killed */
+	INJECT_CQ_OVERRUN,    /* a completion finds its queue full */
+	INJECT_DEAD_KEY,      /* the key of a work request is taken for one that is gone */
 	INJECT_POINTS,
 };
 

@@ -213,7 +213,7 @@ struct stream {
 
 /* A stream that passes every call to up to STREAM_FANOUT sinks, in order; the first error wins, and ends
  * all calls but end(), which every sink gets. */
-#define STREAM_FANOUT 24
+#define STREAM_FANOUT 40
 struct stream_fan {
 	struct stream sinks[STREAM_FANOUT];
 	size_t count;

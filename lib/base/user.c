@@ -10,6 +10,8 @@
 
 #include "lib/base/fail.h"
 
+#define NOBODY 65534
+
 static bool read_id(const char *name, long minimum, long *id)
 {
 	const char *text = getenv(name);
@@ -60,4 +62,15 @@ bool user_become(uid_t uid, gid_t gid)
 		setenv("LOGNAME", user->pw_name, 1);
 	}
 	return true;
+}
+
+void user_of_programs(uid_t *uid, gid_t *gid)
+{
+	const struct passwd *nobody;
+
+	if (user_behind_sudo(uid, gid))
+		return;
+	nobody = getpwnam("nobody");
+	*uid = nobody ? nobody->pw_uid : NOBODY;
+	*gid = nobody ? nobody->pw_gid : NOBODY;
 }

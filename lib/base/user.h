@@ -21,4 +21,7 @@ int user_check_sudo(void);
  */
 bool user_become(uid_t uid, gid_t gid);
 
+/* Programs of guests run as: sudo's caller, else nobody. */
+void user_of_programs(uid_t *uid, gid_t *gid);
+
 #endif

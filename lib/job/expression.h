@@ -11,7 +11,8 @@
  * values, so the column is then a list. Arithmetic and comparison work element by element (a single
  * number fits any list) and a comparison holds if it does for each element. The name of a dimension
  * is a column too, of its numbers. Functions: min max mean median sum (list to number),
- * increasing decreasing (a truth), correlation(X, Y), abs. Units: 5ms, 4K, 10%.
+ * increasing decreasing (a truth), correlation(X, Y), abs, and of the line Y = A + B X that is nearest
+ * by relative error slope(X, Y), B, and knee(X, Y), A / B: up to there Y is rather flat. Units: 5ms, 4K, 10%.
  */
 #ifndef FAULTLINE_JOB_EXPRESSION_H
 #define FAULTLINE_JOB_EXPRESSION_H

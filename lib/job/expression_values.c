@@ -113,11 +113,15 @@ unsigned int value_function(const char *name)
 {
 	static const char *const one[] = {"min", "max",	       "mean",	     "median",
 					  "sum", "increasing", "decreasing", "abs"};
+	static const char *const two[] = {"correlation", "slope", "knee"};
 
 	for (size_t i = 0; i < sizeof(one) / sizeof(one[0]); i++)
 		if (!strcmp(one[i], name))
 			return 1;
-	return strcmp(name, "correlation") ? 0 : 2;
+	for (size_t i = 0; i < sizeof(two) / sizeof(two[0]); i++)
+		if (!strcmp(two[i], name))
+			return 2;
+	return 0;
 }
 
 static double expression_reduce(const char *name, struct value list)
@@ -178,6 +182,87 @@ static double expression_correlation(struct value x, struct value y)
 	return xx > 0 && yy > 0 ? xy / sqrt(xx * yy) : 0;
 }
 
+static void expression_note(struct evaluation *e, const char *text)
+{
+	size_t left = e->measured_size - e->measured_used;
+	int length;
+
+	if (!e->measured || left < 2)
+		return;
+	length = snprintf(e->measured + e->measured_used, left, "%s", text);
+	e->measured_used += (size_t)length < left ? (size_t)length : left - 1;
+}
+
+static void number_text(bool duration, double number, char *out, size_t size)
+{
+	if (duration) {
+		double scaled = number >= 1e9	? number / 1e9
+				: number >= 1e6 ? number / 1e6
+						: number / 1e3;
+
+		snprintf(out, size, "%.4g%s", scaled,
+			 number >= 1e9	 ? "s"
+			 : number >= 1e6 ? "ms"
+					 : "us");
+	} else {
+		snprintf(out, size, fabs(number) >= 1e4 ? "%.0f" : "%.4g", number);
+	}
+}
+
+/*
+ * The straight line y = a + b x that is nearest by the squares of the relative errors: of sizes that double each time the smallest
+ * say as much as the largest. False: no y may be 0, and the x must differ.
+ */
+static bool expression_line(struct value x, struct value y, double *a, double *b)
+{
+	double w = 0, wx = 0, wy = 0, wxx = 0, wxy = 0, determinant;
+
+	for (size_t i = 0; i < x.count; i++) {
+		double weight = 1 / (y.numbers[i] * y.numbers[i]);
+
+		if (!isfinite(weight))
+			return false;
+		w += weight;
+		wx += weight * x.numbers[i];
+		wy += weight * y.numbers[i];
+		wxx += weight * x.numbers[i] * x.numbers[i];
+		wxy += weight * x.numbers[i] * y.numbers[i];
+	}
+	determinant = w * wxx - wx * wx;
+	if (!(determinant > w * wxx * 1e-12))
+		return false;
+	*b = (w * wxy - wx * wy) / determinant;
+	*a = (wy - *b * wx) / w;
+	return true;
+}
+
+/* Of that line the slope, or where what rises is as much as what does not. */
+static struct value call_line(struct evaluation *e, const char *at, const char *name,
+			      const struct value *arguments)
+{
+	double a = 0, b = 0, result;
+	char text[64];
+
+	/* Before the run every column is 1. */
+	if (!e->scope->values)
+		return value_number(e, 1);
+	if (!expression_line(arguments[0], arguments[1], &a, &b))
+		return evaluation_fail(e, -ENODATA, at,
+				       "%s() has no line: the first list is of one number alone, "
+				       "or the second has a 0",
+				       name);
+	if (!strcmp(name, "knee") && !(b > 0))
+		return evaluation_fail(e, -ENODATA, at,
+				       "knee() of what does not rise: its slope is %g", b);
+	result = strcmp(name, "knee") ? b : a / b;
+	expression_note(e, "; ");
+	expression_note(e, name);
+	expression_note(e, "=");
+	number_text(false, result, text, sizeof(text));
+	expression_note(e, text);
+	return value_number(e, result);
+}
+
 struct value value_call(struct evaluation *e, const char *at, const char *name,
 			const struct value *arguments)
 {
@@ -200,13 +285,15 @@ struct value value_call(struct evaluation *e, const char *at, const char *name,
 	}
 	if (!strcmp(name, "median"))
 		return value_number(e, expression_median(list));
-	if (strcmp(name, "correlation") != 0)
+	if (value_function(name) == 1)
 		return value_number(e, expression_reduce(name, list));
 	if (list.count != arguments[1].count || list.count < 3)
 		return evaluation_fail(e, -EBADMSG, at,
-				       "correlation() of %zu and %zu numbers; accepted: two lists "
+				       "%s() of %zu and %zu numbers; accepted: two lists "
 				       "of equal length, 3 or more",
-				       list.count, arguments[1].count);
+				       name, list.count, arguments[1].count);
+	if (strcmp(name, "correlation") != 0)
+		return call_line(e, at, name, arguments);
 	return value_number(e, expression_correlation(list, arguments[1]));
 }
 
@@ -254,33 +341,6 @@ static int point_number(struct evaluation *e, const struct selection *selection,
 		return -ENODATA;
 	}
 	return 0;
-}
-
-static void expression_note(struct evaluation *e, const char *text)
-{
-	size_t left = e->measured_size - e->measured_used;
-	int length;
-
-	if (!e->measured || left < 2)
-		return;
-	length = snprintf(e->measured + e->measured_used, left, "%s", text);
-	e->measured_used += (size_t)length < left ? (size_t)length : left - 1;
-}
-
-static void number_text(bool duration, double number, char *out, size_t size)
-{
-	if (duration) {
-		double scaled = number >= 1e9	? number / 1e9
-				: number >= 1e6 ? number / 1e6
-						: number / 1e3;
-
-		snprintf(out, size, "%.4g%s", scaled,
-			 number >= 1e9	 ? "s"
-			 : number >= 1e6 ? "ms"
-					 : "us");
-	} else {
-		snprintf(out, size, fabs(number) >= 1e4 ? "%.0f" : "%.4g", number);
-	}
 }
 
 /* "p99(rate=10)=5.2ms", shown with the verdict. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/job/options.h"
@@ -95,9 +96,11 @@ static bool row_fits(const struct option_row *row, const char *key)
 
 int options_help(const struct option_table *table, FILE *file, const char *key)
 {
-	const char *words[128], *near;
+	const char **words = calloc(table->section_count + table->row_count, sizeof(*words)), *near;
 	size_t count = 0, found = 0;
 
+	if (!words)
+		return failed(-ENOMEM, "no memory for the names of keys");
 	for (size_t s = 0; s < table->section_count; s++) {
 		const char *type = table->sections[s].type;
 
@@ -119,11 +122,12 @@ int options_help(const struct option_table *table, FILE *file, const char *key)
 		print_results(table->columns, file);
 		found++;
 	}
+	for (size_t i = 0; i < table->row_count; i++)
+		words[count++] = table->rows[i].key;
+	near = found ? NULL : nearest_word(key, words, count);
+	free(words);
 	if (found)
 		return 0;
-	for (size_t i = 0; i < table->row_count && count < 128; i++)
-		words[count++] = table->rows[i].key;
-	near = nearest_word(key, words, count);
 	return failed(-ENOENT, "%s: no such key or section; %s%s", key,
 		      near ? "did you mean " : table->help, near ? near : " lists them");
 }

@@ -273,6 +273,21 @@ int sweep_option_read(struct sweep_option *option, const char *given, const stru
 	return 0;
 }
 
+int sweep_option_add(struct job_text *text, const char *given)
+{
+	struct sweep_option option;
+	char entry[sizeof(option.name) + 8], value[JOB_LINE_MAX];
+	int err = sweep_option_read(&option, given, text);
+
+	if (!err)
+		err = job_text_need(text, "sweep", "--sweep");
+	if (err)
+		return err;
+	snprintf(entry, sizeof(entry), "sweep.%s", option.name);
+	snprintf(value, sizeof(value), "%s: %s", option.target, option.values);
+	return job_text_set(text, entry, value, "--sweep");
+}
+
 const char *sweep_point_name(const struct sweep *sweep, size_t point, char *out, size_t size)
 {
 	size_t used = 0;

@@ -53,6 +53,8 @@ struct sweep_option {
 };
 /* -EINVAL with what is accepted. `text` is the job's. */
 int sweep_option_read(struct sweep_option *option, const char *given, const struct job_text *text);
+/* As a further dimension of the job's own sweep, or of one that it has not. */
+int sweep_option_add(struct job_text *text, const char *given);
 
 /* A copy of the job's text with the point's values, to be freed; none after an error. */
 int sweep_point_text(struct job_text **own, const struct sweep *sweep, size_t point,

@@ -33,7 +33,7 @@ for job in "$root"/injectors/jobs/*.ini; do
 		sed 's/^/    /' verdicts
 		sed 's/^/    /' "$name.csv"
 	fi
-	# No percentile without 20 samples beyond it, in any row.
+	# No percentile without 20 samples beyond it, in any row; results of hosts (docs/smartio.md) have none.
 	check "$name: percentiles have samples" python3 - "$name.csv" <<'PY'
 import csv, sys
 with open(sys.argv[1]) as file:
@@ -41,10 +41,10 @@ with open(sys.argv[1]) as file:
 assert rows
 for row in rows:
     for percentile, share in (("p50", .5), ("p90", .1), ("p99", .01), ("p999", .001)):
-        if row[f"latency_{percentile}_ns"]:
+        if row.get(f"latency_{percentile}_ns"):
             samples = float(row["ios"] or 0) + float(row["operations"] or 0)
             assert samples * share >= 20, (percentile, row)
-        if percentile != "p999" and row[f"round_trip_{percentile}_ns"]:
+        if percentile != "p999" and row.get(f"round_trip_{percentile}_ns"):
             assert float(row["round_trips"]) * share >= 20, (percentile, row)
 PY
 done

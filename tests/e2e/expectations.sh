@@ -306,6 +306,142 @@ broken npf-target-memory "what_is_pinned_is_not_there_for_others less_is_worse_f
 	on_demand_nothing_is_pinned held" '/^what_is/s/memory=pin/memory=demand/; /less_is_worse/s/pin/demand/; /^with_enough/s/last/first/g
 	/^on_demand/s/memory=demand/memory=pin/; /^held/s/1\.1/0.1/'
 broken npf-target-memory "every_get_hits nothing_broken" "+$refused" --set kv.items=192
+# Lent devices. What is left over fails a run anyhow, so that is only read the other way round.
+rogue='[inject gone-wrong]
+action = rogue_dma'
+target='[device one-more]
+under = lender-switch
+size = 4M
+[target one-more]
+host = lender
+device = one-more
+initiator = user
+ios = 7'
+killed='[inject killed]
+action = host_kill
+host = lender
+at = 100ms'
+left='s/windows_left == 0/windows_left > 0/'
+for cable in failover failover-wiped; do
+	windows=in_its_old_windows
+	[ $cable = failover ] || windows=in_new_windows
+	broken smartio-$cable "there_and_back $windows all_done" --set cable.enabled=no --set both.ios=11
+	broken smartio-$cable none_lost_none_twice "+$killed"
+	broken smartio-$cable nothing_strays "+$rogue"
+	broken smartio-$cable nothing_left "$left"
+done
+broken smartio-failover-manager "killed pairs_again all_done" --set dies.enabled=no --set reader.ios=11
+broken smartio-failover-manager none_lost_none_twice "+$killed"
+broken smartio-failover-manager nothing_strays "+$rogue"
+broken smartio-failover-manager nothing_left "$left"
+broken smartio-functions "all_done equal_shares" --set physical.ios=11 --set virtual.at=500ms
+broken smartio-functions nothing_strays "+$rogue"
+broken smartio-functions nothing_left "$left"
+broken smartio-guest "guest_and_bare_work legacy_interrupts_arrive added_memory_is_not_mapped memory_is_pinned" \
+	--set guest.ios=11 --set legacy.ios=11 --set grown.added=0 --set guest.high=2M
+broken smartio-guest guest_as_bare_metal --set guest.block=64K
+broken smartio-guest no_software_between "+$target"
+broken smartio-guest "others_have_no_fault nothing_strays nothing_left" \
+	"$left; s/memory_changed == 0/memory_changed > 0/; /^others/s/grown/legacy/g"
+broken smartio-lent "all_done lent_is_local" --set near.ios=11 --set fourth.delay=0
+broken smartio-lent four_crossings --set second.delay=1us
+broken smartio-lent nothing_strays "+$rogue"
+broken smartio-lent nothing_left "$left"
+broken smartio-mediated "all_done lent_is_local mediated_is_slower" --set local.ios=11 --set second.delay=1us --set mediated.stage=0
+broken smartio-mediated only_the_target_is_in_the_way "+$target"
+broken smartio-mediated nothing_strays "+$rogue"
+broken smartio-mediated nothing_left "$left"
+broken smartio-multicast "in_all_hosts one_source_write data_right" --set asker.multicast_identify=no --set asker.ios=1
+broken smartio-multicast nothing_strays "+$rogue"
+broken smartio-multicast nothing_left "$left"
+broken smartio-peers "all_done straight_is_shorter" --set straight.ios=5 --set through-ram.bounce=no
+broken smartio-peers nothing_strays "+$rogue"
+broken smartio-peers nothing_left "$left"
+broken smartio-queue-placement "all_done latency_in_that_order" --set peer.ios=5 --set lender.iommu=yes
+broken smartio-queue-placement "all_done ways_are_as_long_as_that" --set peer.ios=5 --set peer.queue=device_reads
+broken smartio-queue-placement nothing_strays "+$rogue"
+broken smartio-queue-placement nothing_left "$left"
+broken smartio-requesters "thirty_are_lent the_next_is_refused others_go_on" --set user.count=29 --set user.rate=1/s
+broken smartio-requesters nothing_strays "+$rogue"
+broken smartio-requesters nothing_left "$left"
+broken smartio-rogue "each_is_refused without_it_all_does" --set rogue.enabled=no
+broken smartio-rogue "nothing_lands nothing_left" "$left; /^nothing_lands/s/iommu=yes/iommu=no/g"
+broken smartio-thirty-clients "each_has_a_pair round_robin_is_not_fair somebody_starves" --set noisy.enabled=no \
+	--set heavy.depth=1 --set heavy.count=2 --set light.count=5
+broken smartio-thirty-clients everybody_works "+[inject killed]
+action = host_kill
+user = light3
+step = client_create"
+broken smartio-thirty-clients all_data_right "+$killed"
+broken smartio-thirty-clients nothing_strays "+$rogue"
+broken smartio-thirty-clients nothing_left "$left"
+
+# RDMA devices whose control goes through the hypervisor.
+dead='[inject dead]
+action = dead_key
+times = 1
+duration = 1m'
+vetoed='[inject vetoed]
+action = veto
+device = vm0/hca
+interval = 9
+duration = 1m'
+broken hyv-cpu nothing_broken "+$dead"
+broken hyv-cpu "polling_takes_more writes_too hybrid_waits_cost_more injections_are_hybrid_s" \
+	'/^hybrid_waits/s/ > / < /; /^polling/s/ > / < /g; /^writes/s/ > / < /; /^injections/s/events=yes) > 0/events=no) > 0/'
+broken hyv-create-qp nothing_broken "+$vetoed"
+broken hyv-create-qp two_calls_an_operation '/^two_calls/s/>= 2/>= 3/'
+broken hyv-create-qp the_device_takes_its_time --set hca.install_time=0 --set hca.install_entry_time=0
+broken hyv-create-qp most_of_it_is_install --set hca.install_time=20ms
+broken hyv-create-qp "larger_is_slower hybrid_is_at_most_native" '/^larger/s/</>/g; /^hybrid/s/ > / < /'
+broken hyv-footprint nothing_broken '+[inject once]
+device = vm0/hca
+action = pin_enomem
+times = 1
+duration = 1m'
+broken hyv-footprint "native hybrid it_is_resident" --set load.size=48M
+broken hyv-footprint "odp passthrough" '/^odp/s/mode=odp/mode=hybrid/; /^passthrough/s/mode=passthrough/mode=odp/g'
+broken hyv-forwarded nothing_broken "+$dead"
+broken hyv-forwarded two_kicks_a_transaction --set hca.forward_posts=no
+# What is called sizes are numbers of messages, or seeds.
+broken hyv-forwarded injections_do_not_grow 's/load\.size: .*/load.operations: 64, 2000/; s/size=64K/size=2000/g' --set load.duration=1s
+broken hyv-forwarded-nic "frames_grow injections_grow" 's/store.item_size: .*/store.seed: 512, 4000, 64000/; s/size=4K/size=4000/g; s/size=64K/size=64000/g'
+broken hyv-forwarded-nic one_each_if_small '/^one_each/s/size=512/size=64K/g'
+broken hyv-forwarded-nic nothing_broken "+$wiped" --set store.memory=demand
+broken hyv-kv nothing_broken "+$dead"
+broken hyv-kv a_larger_value_takes_as_long --set hca.link=100M --set hcb.link=100M
+broken hyv-kv "what_is_asked_for_is_read each_client_does_all nothing_between_post_and_completion" \
+	'/^what_is/s/100 \*/101 */; /^each_client/s/2 \* sum/3 * sum/; /^nothing_between/s/data_kicks ==/data_kicks >/'
+broken hyv-pressure on_demand_it_does --set machine.reclaim_percent=0
+broken hyv-pressure pinned_is_registered --set load.working_set=4M
+broken hyv-pressure nothing_broken "+$dead"
+broken hyv-pressure "what_is_pinned_does_not_fault on_demand_queues_alone passthrough_pins_all" \
+	'/^what_is/s/faults(mode=hybrid)/faults(mode=odp)/; /^on_demand_queues/s/mode=odp/mode=hybrid/; /^passthrough/s/mode=passthrough/mode=odp/'
+broken hyv-quota "half_is_refused" --set vm.quota_pinned=0
+broken hyv-quota "on_demand_nothing_is what_is_pinned_does_not_fault" '/^on_demand/s/mode=odp/mode=hybrid/; /^what_is/s/mode=hybrid/mode=odp/'
+broken hyv-quota nothing_broken "+$dead"
+broken hyv-read-events nothing_broken "+$dead"
+broken hyv-read-events whatever_the_size 's/load\.size: .*/load.operations: 4, 400/; s/size=16K/size=400/g'
+broken hyv-read-events "polling_has_none an_event_each nobody_kicks native_has_none who_waits_sleeps it_adds_to_the_taking the_same_for_each_size nothing_to_the_dma" \
+	'/^polling/s/events=no/mode=hybrid, events=yes/; /^an_event/s/ > 0.5/ < 0.5/; /^nobody/s/==/>/; /^native/s/mode=native/mode=hybrid, events=yes/; /^who_waits/s/ < / > /; /^it_adds/s/ > / < /
+	/^the_same/s/, size=4)/, size=4) * 100/; /^nothing_to/s/work_device/work_reap/g'
+broken hyv-read-latency nothing_broken "+$dead"
+broken hyv-read-latency no_faults "+$wiped" --set load.memory=demand
+broken hyv-read-latency "all_is_read nothing_between_post_and_completion hybrid_is_native" \
+	'/^all_is/s/== 4 /== 5 /; /^nothing_between/s/data_kicks ==/data_kicks >/; /^hybrid_is/s/ < 1.1 / < 0.1 /'
+broken hyv-register nothing_broken "+$vetoed"
+broken hyv-register two_calls_an_operation '/^two_calls/s/>= 2/>= 3/'
+broken hyv-register pinned_is_registered '/pinned_is/s/hybrid/native/g'
+broken hyv-register a_page_costs --set hca.register_page_time=0
+broken hyv-register "flat_to_the_knee hybrid_is_twice_native" --set hca.register_page_time=20us
+broken hyv-register "linear_from_there deregistration_alike" '/linear/s/ > / < /g; /deregistration/s/ > / < /'
+broken hyv-write-bandwidth nothing_broken "+$dead"
+broken hyv-write-bandwidth nothing_beats_the_link --set hca.link=1G --set hcb.link=1G
+broken hyv-write-bandwidth "nothing_between_post_and_completion the_largest_come_near_it the_smallest_do_not no_loss_by_hybrid" \
+	'/the_largest/s/size=64K/size=1/g; /^the_smallest/s/size=1)/size=64K)/; /^no_loss/s/hybrid, size=64K/hybrid, size=1/; /^nothing_between/s/data_kicks ==/data_kicks >/'
+broken hyv-write-events nothing_broken "+$dead"
+broken hyv-write-events "more_outstanding_lose_less at_most_one_each nobody_kicks native_has_none" \
+	'/^more/s/ > / < /; /^at_most/s/<=/>/; /^nobody/s/==/>/; /^native/s/mode=native/mode=hybrid/'
 
 for job in "$root"/injectors/jobs/*.ini; do
 	name=$(basename "$job" .ini)

@@ -18,6 +18,7 @@ ln -s "$root/injectors" "$root/tools" "$scratch/bin" # shipped jobs are beside t
 FAULTLINE=$scratch/bin/faultline
 INJECT=$scratch/bin/faultline-inject
 export FAULTLINE_RUN_DIR=/run/faultline-$suite.$$
+export PATH=/usr/bin:$PATH # Python's packages are for the packaged Python; another may come first
 retries=0
 . "$root/tests/lab/guest/words.sh"
 
@@ -53,6 +54,11 @@ adopt() {
 	done <verdict
 	grep -q 'passed' verdict || not_ok "$1: compared" "$(tail -n 3 run.err verdict)"
 }
+
+# cells_of CSV COLUMN...: of its first row.
+cells_of() { /usr/bin/python3 -c 'import csv, sys
+row = next(csv.DictReader(open(sys.argv[1])))
+print(*[row[name] for name in sys.argv[2:]])' "$@"; }
 
 # wait_for SECONDS COMMAND...: until it succeeds. SECONDS is about how long it takes on a quiet machine;
 # it has failed when after that nothing that belongs to this suite was seen running or waiting for a CPU

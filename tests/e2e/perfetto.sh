@@ -217,11 +217,15 @@ for at in (START_NS, 1 << 62, (1 << 63) - 1_000_000):
 r.events([dict(time=(1 << 63) - 5, kind=KIND["IO_COMPLETE"], device=1, value=(1 << 64) - 1, code=16, queue=0),
           dict(time=(1 << 63) - 3, kind=KIND["INJECT_STOP"], device=1, code=99)])
 r.end((1 << 63) - 2).write("times.flt")
+r = Recording(preamble=False).host(hostname="last").clock(real=REAL_NS).device(name="vm0/disk")
+r.events(r.fault(1, START_NS))
+r.events([dict(time=(1 << 64) - 1, kind=KIND["INJECT_STOP"], device=1, code=99)])
+r.end((1 << 64) - 1).write("last.flt")
 for i in 1, 2:
     r = Recording(preamble=False, recording=i).host(hostname=f"host {i}", boot=f"boot {i}", start=START_NS + i).clock(real=REAL_NS).device(name="vm0/disk")
     r.faults(count=7 * i).end().write(f"host{i}.flt")
 PY
-for name in hostile shelf unseen stepped timeless monday tuesday far damaged cut times; do
+for name in hostile shelf unseen stepped timeless monday tuesday far damaged cut times last; do
 	tables $name
 	timeout 60 "$FAULTLINE" export $name.flt -c slo.ini --perfetto $name.pftrace 2>$name.err
 	status=$?
@@ -242,7 +246,7 @@ if [ -n "$library" ]; then
 			$([ $name = timeless ] || echo $name.wall) $([ $name != stepped ] || echo 1060000000000) >verdict 2>run.err
 		adopt $name
 	done
-	for name in hostile shelf far damaged times; do
+	for name in hostile shelf far damaged times last; do
 		check "$name: the trace processor has nothing to say" /usr/bin/python3 - "$reference" "$library" $name.pftrace <<'PY'
 import sys
 sys.path.insert(0, sys.argv[1])

@@ -171,7 +171,7 @@ type_keys main Escape
 # Views: each has its own rows, totals and number; the finding and the loss stay.
 sees "the worst finding is told in a sentence" main '^LOOK: vm0/disk: [0-9]+ faults within a second at '
 for view in "2 iommu:No unrecoverable IOMMU fault" "3 dma:No DMA mapping|^DEVICE +DRIVER" \
-	"4 vfio:No VFIO container" "5 rdma:No RDMA on-demand paging" "6 nic:No ring of a NIC" "7 qp:No queue pair"; do
+	"4 vfio:No VFIO container" "5 rdma:No RDMA on-demand paging" "6 nic:No ring of a NIC" "7 qp:No queue pair" "8 lent:No lent device" "9 pins:Nothing is told of memory registered"; do
 	type_keys main Tab
 	sees "Tab shows view ${view%%:*}" main "\\[${view%%:*} [-0-9.kMG]+\\]"
 	sees "with its own rows" main "${view#*:}"
@@ -181,7 +181,7 @@ done
 type_keys main Tab
 sees "Tab leads back to the faults" main '\[1 faults [0-9]+\]'
 type_keys main BTab
-sees "Shift-Tab goes the other way" main '\[7 qp [-0]\]'
+sees "Shift-Tab goes the other way" main '\[9 pins [-0]\]'
 type_keys main 1
 sees "a number goes to its view" main '^vm0/disk '
 sees "latencies are of the window" main 'times over 10s'
@@ -279,7 +279,7 @@ sees "with a typed status" main 'status=1'
 
 # 9. Batch.
 check "JSON parses" bash -c "'$FAULTLINE' top --json 0.2 3 | python3 -m json.tool"
-for view in faults iommu dma vfio rdma nic qp; do
+for view in faults iommu dma vfio rdma nic qp lent pins; do
 	check "view $view as JSON parses" bash -c \
 		"'$FAULTLINE' top --json --view $view 0.2 2 | python3 -m json.tool"
 	check "view $view as CSV is a rectangle with its loss" bash -c \

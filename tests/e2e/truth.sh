@@ -218,14 +218,18 @@ equal "not waiting: log and probe of each stage are close in some fault" \
 
 probes=$(readelf -n "$INJECT" | awk '/Provider: faultline/ {getline; print $2}' | sort -u)
 # This job's devices have no frames and no queue pairs: those of a NIC are suite nic's, the latter suite rdma's, and it
-# has no protector: that is suite protector's.
+# has no protector: that is suite protector's. Those of emulated hosts are suite lend_seen's, those of devices with a mode verbs_seen's.
 of_frames='^(frames_.*|head_advanced|ring_state)$'
 of_pairs='^(fault_suppressed|packets_.*|qp_.*|rdma_.*|rnr_.*)$'
 of_pins='^(un)?pin$'
+of_hosts='^(lend_.*|window_.*|requester_.*|link_state|path_state|client_state|failover|stray_dma|interrupt_relay|multicast|adapter_state)$'
+of_verbs='^(verb.*|pinned|registered|guest_.*|work_request)$'
 [ "$(grep -cE "$of_frames" <<<"$probes")" -eq 5 ] || not_ok "the probes of frames" "$probes"
 [ "$(grep -cE "$of_pairs" <<<"$probes")" -eq 13 ] || not_ok "the probes of queue pairs" "$probes"
 [ "$(grep -cE "$of_pins" <<<"$probes")" -eq 2 ] || not_ok "the probes of the protector" "$probes"
-probes=$(grep -vE "$of_frames|$of_pairs|$of_pins" <<<"$probes")
+[ "$(grep -cE "$of_hosts" <<<"$probes")" -eq 21 ] || not_ok "the probes of emulated hosts" "$probes"
+[ "$(grep -cE "$of_verbs" <<<"$probes")" -eq 8 ] || not_ok "the probes of devices with a mode" "$probes"
+probes=$(grep -vE "$of_frames|$of_pairs|$of_pins|$of_hosts|$of_verbs" <<<"$probes")
 [ "$(wc -w <<<"$probes")" -ge 15 ] || not_ok "all probes found" "$probes"
 for probe in $probes; do
 	python3 "$root/tests/reference/delete_probe.py" "$INJECT" "$probe" "$scratch/mutant"

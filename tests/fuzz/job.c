@@ -27,12 +27,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char path[64], *text;
 	const struct campaign_options options = {.job = path, .both_grids = true};
 	struct campaign campaign;
+	struct job_text *given;
 	size_t length;
 	FILE *file;
 	int err;
 
 	make_ini(job_options(), data, size, path);
-	err = campaign_load(&campaign, &options);
+	err = campaign_read(&given, &options);
+	if (!err)
+		err = campaign_load(&campaign, given, &options);
 	if (err) {
 		if (err != -EINVAL && err != -EBADMSG)
 			abort();

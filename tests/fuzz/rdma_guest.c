@@ -88,7 +88,9 @@ static void build_side(__u32 index)
 {
 	const struct channel *channel = machine->devices[index].channel;
 	struct side *side = &sides[index];
-	struct rdma_pair_setup setup = {.send_depth = DEPTH, .receive_depth = DEPTH};
+	struct verbs_queue_setup queue = {.depth = DEPTH, .eventfd = -1};
+	struct verbs_pair_setup setup = {
+		.send_depth = DEPTH, .receive_depth = DEPTH, .shared = VERBS_NO_SRQ};
 
 	*side = (struct side){.device = machine->devices[index].model};
 	side->memory = guest_memory_cpu(machine->tenants[index].memory, 0);
@@ -99,7 +101,8 @@ static void build_side(__u32 index)
 	side->secret = side->data + PAGES * PAGE_BYTES;
 	memset(side->memory + side->secret, SECRET, PAGE_BYTES);
 	must(machine_pin(machine, index, side->queue, side->data - side->queue, true));
-	must(rdma_queue_create(side->device, side->queue, DEPTH, -1, &side->queue_number));
+	queue.iova = side->queue;
+	must(rdma_queue_create(side->device, &queue, &side->queue_number));
 	setup.send_queue = setup.receive_queue = side->queue_number;
 	for (__u32 i = 0; i < PAIRS; i++) {
 		setup.iova = side->pairs + i * pair_bytes();

@@ -23,6 +23,7 @@ struct fuzzed {
 	struct queue_pair *pair;
 	__u32 mtu;
 	__u64 posted[2], fetched[2], completed[2]; /* send and receive queue */
+	bool signaled[DEPTH];			   /* of what is under way */
 	struct verbs_sge checked[CHECKED];
 	__u32 checks;
 	__u64 now_ns, tokens;
@@ -113,9 +114,10 @@ static bool next_send(void *device, struct queue_pair *pair, struct verbs_send *
 	*send = (struct verbs_send){
 		.id = fuzzed->fetched[0]++,
 		.opcode = take_byte(fuzzed->in) % 16 ? take_byte(fuzzed->in) % 3 : 200,
-		.flags = VERBS_SEND_SIGNALED | (take_byte(fuzzed->in) & 1),
+		.flags = take_byte(fuzzed->in) & (VERBS_SEND_SIGNALED | VERBS_SEND_FENCE),
 		.pieces = take_byte(fuzzed->in) % 16 ? take_byte(fuzzed->in) % 3 : 255,
 	};
+	fuzzed->signaled[send->id % DEPTH] = send->flags & VERBS_SEND_SIGNALED;
 	for (int i = 0; i < 3; i++)
 		send->piece[i].length = take_length(fuzzed);
 	return true;
@@ -141,9 +143,20 @@ static void complete(void *device, struct queue_pair *pair,
 	struct fuzzed *fuzzed = device;
 	int queue = completion->opcode == VERBS_RECEIVE;
 
+	must(queue || completion->status || fuzzed->signaled[completion->id % DEPTH]);
 	must(completion->id == fuzzed->completed[queue]++);
 	must(completion->status != VERBS_WR_FLUSH_ERR || transport_state(pair) == VERBS_ERROR);
 	must(*verbs_status_name(completion->status) != 'u');
+}
+
+static void retire(void *device, struct queue_pair *pair, const struct verbs_completion *completion)
+{
+	struct fuzzed *fuzzed = device;
+
+	(void)pair;
+	must(completion->id == fuzzed->completed[0]++);
+	must(!completion->status && completion->opcode != VERBS_RECEIVE);
+	must(!fuzzed->signaled[completion->id % DEPTH]);
 }
 
 static void tell(void *device, struct queue_pair *pair, const struct transport_event *event)
@@ -166,6 +179,7 @@ static const struct transport_ops ops = {
 	.next_send = next_send,
 	.next_receive = next_receive,
 	.complete = complete,
+	.retire = retire,
 	.tell = tell,
 	.new_token = new_token,
 };

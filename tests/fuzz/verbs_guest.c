@@ -161,7 +161,7 @@ static void tell(__u64 written)
 
 	guest.next = written;
 	atomic_store(&registers->written, written);
-	doorbell_ring(&registers->commands);
+	doorbell_ring_shared(&registers->commands);
 }
 
 static void step(struct bytes *in, struct machine *machine)

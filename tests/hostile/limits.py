@@ -12,11 +12,13 @@ UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 ROW = re.compile(r"^\| .* \| ([\d,]+) ?(|KiB|MiB|GiB) \| `(\w+)` of (\S+) \| (.+) \|$")
 DEFINE = re.compile(r"^#define (\w+)\s+([^/\n]+)", re.M)
 BOUND = re.compile(r"(_MAX|_MOST|_KEPT|_AT_MOST)$")
-WHERE = ("bpf", "lib/analyze", "lib/base", "lib/capture", "lib/trace")
+WHERE = ("bpf", "lib/analyze", "lib/base", "lib/capture", "lib/trace", "injectors/emu/hyv", "injectors/emu/verbs",
+         "injectors/emu/verbs_load", "injectors/guest", "injectors/guest/library")
 # Bounds of a single value, of a name or of what a format can say, which nothing grows up to.
 OF_FORM = {"MAPPING_CLASS_MAX", "FRCD_MOST", "TRACE_FIELDS_MAX", "TRACE_STORED_MAX", "ACCESS_LATENCY_MAX", "FILE_NAME_MAX",
            "LOOKS_MAX", "TAKEN_MAX", "TYPES_MAX", "FUNCTION_MAX", "LAST_MAX", "PORTS_MAX", "BUILD_ID_MAX", "LATE_MAX",
-           "UNITS_DURATION_MOST", "CAPTURE_PATTERN_MOST", "BURST_FAULTS_MAX", "STAGE_BAR_MAX", "INTERVAL_MAX", "PRINTABLE_MOST"}
+           "UNITS_DURATION_MOST", "CAPTURE_PATTERN_MOST", "BURST_FAULTS_MAX", "STAGE_BAR_MAX", "INTERVAL_MAX", "PRINTABLE_MOST",
+           "POLL_MOST"}
 
 
 def value(expression):

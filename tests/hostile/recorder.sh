@@ -246,7 +246,7 @@ for how in 1 2; do
 	recorder=$!
 	wait_for 60 begun a.err
 	# More than the head, which has every kind.
-	wait_for 60 bash -c "[ \$(cat disk/0* | wc -c) -gt 22000 ]"
+	wait_for 60 bash -c "[ \$(cat disk/0* | wc -c) -gt 28000 ]"
 	kill -KILL $recorder
 	wait $recorder 2>/dev/null
 	rm -f a.err # what an earlier one said

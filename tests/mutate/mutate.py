@@ -28,7 +28,7 @@ ROOT = programs.ROOT
 SURVIVORS = pathlib.Path(__file__).with_name("survivors")
 # What only computes: of lib/capture what calls nothing of libbpf; of the emulated machine its rings and
 # queues, and the transport of RDMA; and what else reads files that others wrote.
-PATTERNS = (*(f"lib/{folder}/*.[ch]" for folder in ("translate", "analyze", "trace", "protect")), "lib/capture/*.c",
+PATTERNS = (*(f"lib/{folder}/*.[ch]" for folder in ("translate", "analyze", "trace", "protect", "fabric")), "lib/capture/*.c",
             *(f"injectors/emu/{name}.c" for name in ("access_*", "ats", "channel", "emq", "iotlb", "pa_bitmap", "page_group",
                                                      "presence", "*_queue", "nic/rx_*", "nic/policy_*", "nic/account", "nic/absent",
                                                      "nic/frame_windows", "nic/flow_ranges", "nic/loss_runs", "rdma/transport*",

@@ -40,14 +40,18 @@ UNTOLD = {
     "mismatches": "data is not logged", "cpu_ns": "records carry no CPU time",
     "violations": "a broken invariant is no event",
 }
-# What NICs, RDMA devices, programs, stores and limits give: nothing, in a job of workloads.
+# What NICs, RDMA devices, guests of these, programs, stores and limits give: nothing, in a job of workloads.
 OF_NICS = """goodput_bytes_per_s min_goodput_bytes_per_s requests requests_per_s request_p99_ns frames delivered lost
 lost_fault lost_no_buffer lost_cache_full lost_backup_full lost_before_nic lost_wire lost_overlong held held_now
 frame_errors interrupts stalls max_stall_ns time_to_steady_ns retransmits timeouts spurious_timeouts probes fast
 lost_innocent memory_limited_bytes in_cgroup present_bytes present_most_bytes reclaimed room_waits instances
 instances_refused hits hit_rate worst_hit_rate hits_per_s worst_share transition_ns operations operations_per_s rnr
-dropped resent wire_efficiency suppressed paused_ns commands command_mean_ns registered mapped cache_hits
-cache_misses copied_bytes moved_bytes goodput_per_cpu_bytes_per_s""".split()
+dropped resent wire_efficiency suppressed paused_ns protection cq_overruns commands command_mean_ns registered
+mapped cache_hits cache_misses copied_bytes moved_bytes landed_bytes goodput_per_cpu_bytes_per_s
+undo_mean_ns undo_p50_ns undo_min_ns over_slo regions_refused stopped_calls data_kicks data_injections guest_pinned_bytes
+machine_pinned_bytes guest_resident_bytes machine_resident_bytes load_cpu_ns engine_cpu_ns
+work_post_least_ns work_device_least_ns work_reap_least_ns verbs_registered_bytes
+pins_guest_bytes pins_remap_bytes pins_driver_bytes verbs_refused remaps remaps_skipped pins_unequal""".split()
 # What a protector gives: none, in a job without (with one: compare_pins.py).
 OF_PROTECTORS = "pinned_mean_percent pinned_max_percent pins unpins pin_refused".split()
 passed = failed = 0
@@ -233,7 +237,7 @@ def expected(truth, plan):
         "throughput_bytes_per_s":
             (sum(r["length"] for r in ios if r["code"] == 0) / seconds, 1e-6, 0),
         "latency_mean_ns": (sum(waits) / len(waits), 1e-4, 1),
-        "latency_max_ns": (waits[-1], 0, 0),
+        "latency_max_ns": (waits[-1], 0, 0), "latency_min_ns": (waits[0], 0, 0),
         "min_iops_per_s": (min_iops(truth, plan), 0, 0),
         "faults": (len(truth.of("detect")), 0, 0), "groups": (len(truth.groups()), 0, 0),
         "major": (sum(r["code"] in (1, 2) for r in pages), 0, 0),
@@ -256,7 +260,7 @@ def expected(truth, plan):
     columns["emq_commands"] = (len(posted) + len(starts) * (plan.has_bitmap and plan.premap), 0, 0)
     for percent, name in ((50, "p50"), (99, "p99")):
         columns[f"emq_{name}_ns"] = (percentile(posted, percent), 0.1, 50000, BETWEEN)
-    columns["emq_max_ns"] = (posted[-1] if posted else None, 0.1, 10_000_000)
+    columns["emq_max_ns"] = (posted[-1] if posted else None, 0.1, 10_000_000, BETWEEN)
     columns.update((column, (None, 0, 0)) for column in OF_NICS)
     columns.update((column, (0, 0, 0)) for column in OF_PROTECTORS)
     columns["round_trip_mean_ns"] = (sum(trips) / len(trips) if trips else None, 0.1, 50000)

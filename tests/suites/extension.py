@@ -11,13 +11,14 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "hostile"))
+import extension_cluster  # noqa: E402
 import extension_model  # noqa: E402
 import extension_path  # noqa: E402
 import extension_analyzer  # noqa: E402
 from forge import START_NS, Recording  # noqa: E402
 
 SOURCES = ("bpf", "lib", "tools", "injectors", "docs", "tests/suites", "tests/unit")
-BUILT = ("build/bpf", "build/lib", "build/tools")  # what the toy does not touch is not compiled again
+BUILT = ("build/bpf", "build/lib", "build/tools", "build/injectors")  # what the toy does not touch is not compiled again
 # Further from the other kinds than a word of 64 bits reaches, and in a group that there was not.
 TOY = 300
 ADDED = {
@@ -50,6 +51,7 @@ def copy_to(tree):
     extension_path.add_to(tree)
     extension_analyzer.add_to(tree)
     extension_model.add_to(tree)
+    extension_cluster.add_to(tree)
 
 
 def build(tree):
@@ -131,6 +133,7 @@ def main():
             see_in_capture(tree)
             see_in_reports(tree)
             extension_model.see_in_jobs(tree, run, check)
+            extension_cluster.see_in_jobs(tree, run, check)
             extension_path.see_in_doctor(tree, run, check)
             extension_path.see_in_capture(tree, run, check)
             extension_analyzer.see_in_reports(tree, run, check)

@@ -8,16 +8,18 @@
 # added there, also of those that are stopped (Ctrl-C, SIGTERM); what has been found is kept beside that file, as
 # small as it covers the same; what fails lies there.
 set -uo pipefail
-seconds=${FUZZ_SECONDS:-3} count=${FUZZ_COUNT:-}
-bin=build/fuzz/bin
+# What is fuzzed for seconds is built without optimization: that takes longer than all of the run.
+seconds=${FUZZ_SECONDS:-3} count=${FUZZ_COUNT:-} build=build/fuzz optimize=1
+[ -n "${FUZZ_SECONDS:-}$count" ] || { build=build/fuzz-short optimize=0; }
+bin=$build/bin
 export ASAN_OPTIONS=quarantine_size_mb=64
 passed=0 failed=0 stopped=no pids=()
 INTERRUPTED=72 # how libFuzzer ends when it is told to
 
-make -s -j"$(nproc)" CC=clang BUILD=build/fuzz SANITIZE=fuzz fuzz-programs || { echo "not ok - fuzz targets build"; exit 1; }
+make -s -j"$(nproc)" CC=clang BUILD=$build SANITIZE=fuzz FUZZ_OPTIMIZE=$optimize fuzz-programs || { echo "not ok - fuzz targets build"; exit 1; }
 targets=("$@")
 [ $# -gt 0 ] || mapfile -t targets < <(basename -s .c tests/fuzz/*.c)
-keep=build/fuzz
+keep=$build
 if [ -n "$count" ]; then
 	keep=$(dirname "$count")/fuzz
 	mkdir -p "$keep" && touch "$count" || exit 1
@@ -40,7 +42,7 @@ smaller() {
 
 tell() { # TARGET STATUS
 	local inputs took=$((SECONDS - began))
-	inputs=$(sed -n 's/^stat::number_of_executed_units: *//p' "build/fuzz/$1.log")
+	inputs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$build/$1.log")
 	[ "$stopped,$2" != "yes,$INTERRUPTED" ] || set -- "$1" 0
 	# A target that ran nothing has found nothing, and not because there is nothing.
 	if [ "$2" -eq 0 ] && [ "${inputs:-0}" -gt 0 ]; then
@@ -48,7 +50,7 @@ tell() { # TARGET STATUS
 		echo "ok - $1: $inputs inputs in $took s"
 	else
 		failed=$((failed + 1))
-		tail -n 60 "build/fuzz/$1.log"
+		tail -n 60 "$build/$1.log"
 		echo "not ok - $1: exit $2"
 	fi
 	[ -z "$count" ] || echo "$(date -u +%FT%TZ) $(git rev-parse --short HEAD 2>/dev/null) $1 ${inputs:-0} $took $2" >>"$count"
@@ -57,7 +59,7 @@ tell() { # TARGET STATUS
 if [ -z "$count" ]; then
 	for target in "${targets[@]}"; do
 		began=$SECONDS
-		fuzz "$target" 1 >"build/fuzz/$target.log" 2>&1
+		fuzz "$target" 1 >"$build/$target.log" 2>&1
 		tell "$target" $?
 	done
 else
@@ -70,7 +72,7 @@ else
 		[ $stopped = no ] || break
 		some=("${targets[@]:at:$(nproc)}") pids=() began=$SECONDS
 		for target in "${some[@]}"; do
-			{ fuzz "$target" $((RANDOM * 32768 + RANDOM + 1)) && smaller "$target"; } >"build/fuzz/$target.log" 2>&1 &
+			{ fuzz "$target" $((RANDOM * 32768 + RANDOM + 1)) && smaller "$target"; } >"$build/$target.log" 2>&1 &
 			pids+=($!)
 		done
 		for i in "${!some[@]}"; do

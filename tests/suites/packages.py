@@ -170,7 +170,7 @@ class Check:
 
     def functions(self, path):
         """Those of what it may source or be sourced by: files of its folder, and what suites and scenarios share."""
-        shared = [p for p in self.shared if p.endswith(("lib.sh", "words.sh", "lab/host.sh")) or os.path.dirname(p) == os.path.dirname(path)]
+        shared = [p for p in self.shared if p.endswith(("lib.sh", "words.sh", "lab/host.sh", "guest/rxe.sh")) or os.path.dirname(p) == os.path.dirname(path)]
         return {"guest", "host", "workload"}.union(*(self.shared[p].functions for p in shared))
 
 

@@ -20,7 +20,7 @@ READERS = [
     ("faultline", "serve", "--listen", "none", "--textfile", ".", "-i", "nosuch.flt", "-c", "INPUT"),
     ("faultline", "export", "INPUT", "--parquet", "kept"),
     ("faultline", "export", "nosuch.flt", "--parquet", "kept", "-c", "INPUT"), ("faultline", "sim", "./INPUT"), ("faultline", "sim", "--trace", "INPUT"), ("faultline", "accesses", "./INPUT"),
-    ("faultline", "accesses", "--trace", "INPUT"), ("faultline", "protect", "INPUT"), ("faultline", "fleet", "./INPUT"),
+    ("faultline", "accesses", "--trace", "INPUT"), ("faultline", "protect", "INPUT"), ("faultline", "fleet", "./INPUT"), ("faultline", "fabric", "./INPUT"),
     ("faultline-inject", "run", "./INPUT"),
     ("faultline-inject", "check", "./INPUT"),
 ]
@@ -28,7 +28,7 @@ READERS = [
 TOO_MANY = [
     ("faultline", "report", "a", "b"), ("faultline", "timeline", "a", "b"), ("faultline", "diff", "a", "b", "c"), ("faultline", "explain", "a", "b@+1s", "c"), ("faultline", "footprint", "a", "b"),
     ("faultline", "doctor", "a", "b"), ("faultline", "slo", "-c", "slo.ini", "a", "b"), ("faultline", "top", "-b", "1", "1", "1"),
-    ("faultline", "sim", "a", "b"), ("faultline", "accesses", "a", "b"), ("faultline", "fleet", "a", "b"), ("faultline", "serve", "-i", "a", "b"), ("faultline", "help", "report", "b"),
+    ("faultline", "sim", "a", "b"), ("faultline", "accesses", "a", "b"), ("faultline", "fleet", "a", "b"), ("faultline", "fabric", "a", "b"), ("faultline", "serve", "-i", "a", "b"), ("faultline", "help", "report", "b"),
     ("faultline", "--version", "b"), ("faultline", "-h", "b"), ("faultline-inject", "run", "a", "b"),
     ("faultline-inject", "check", "a", "b"), ("faultline-inject", "help", "rate", "depth"), ("faultline-inject", "list", "a"),
     ("faultline-inject", "recover", "a"), ("faultline-inject", "iopf", "dma", "burst"), ("faultline-inject", "odp", "a"),
@@ -37,7 +37,7 @@ TOO_MANY = [
 # What would change nothing, or stands where nothing is.
 MEANINGLESS = [
     (("faultline", "help", "reprot"), "reprot"), (("faultline", "sim", "--keys", "bogus"), "--keys"),
-    (("faultline", "protect", "--keys", "run.flt"), "--keys"), (("faultline", "fleet", "--keys", "fleet-adp"), "--keys"),
+    (("faultline", "protect", "--keys", "run.flt"), "--keys"), (("faultline", "fleet", "--keys", "fleet-adp"), "--keys"), (("faultline", "fabric", "--keys", "--short"), "--keys"),
     (("faultline", "sim", "--keys", "--set", "trace.tenants=4"), "--keys"), (("faultline", "accesses", "--keys", "--csv=out"), "--keys"),
     (("faultline-inject", "help", "--markdown", "rate"), "--markdown"),
     (("faultline-inject", "run", "-n", "rtt", "--csv"), "--csv: accepted: without --dry-run"),

@@ -159,24 +159,27 @@ static __u64 take_pinned(struct rdma_guest *guest, __u64 bytes)
 
 void guest_queue_create(struct rdma_guest *guest, struct guest_queue *queue, __u32 depth)
 {
+	struct verbs_queue_setup setup;
+
 	*queue = (struct guest_queue){.guest = guest, .depth = depth};
 	queue->at = take_pinned(guest, verbs_completion_bytes(depth));
 	queue->eventfd = eventfd(0, EFD_CLOEXEC);
 	((struct verbs_completion_words *)(guest->memory + queue->at))->armed = ~0ull;
-	assert_int_equal(
-		rdma_queue_create(guest->device, queue->at, depth, queue->eventfd, &queue->number),
-		0);
+	setup = (struct verbs_queue_setup){
+		.iova = queue->at, .depth = depth, .eventfd = queue->eventfd};
+	assert_int_equal(rdma_queue_create(guest->device, &setup, &queue->number), 0);
 }
 
 void guest_pair_create(struct guest_queue *queue, struct guest_pair *pair, __u32 depth)
 {
 	struct rdma_guest *guest = queue->guest;
-	struct rdma_pair_setup setup = {
+	struct verbs_pair_setup setup = {
 		.iova = take_pinned(guest, verbs_pair_bytes(depth, depth)),
 		.send_depth = depth,
 		.receive_depth = depth,
 		.send_queue = queue->number,
 		.receive_queue = queue->number,
+		.shared = VERBS_NO_SRQ,
 	};
 
 	*pair = (struct guest_pair){

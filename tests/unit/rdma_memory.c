@@ -276,27 +276,12 @@ static void complete_operation(struct rdma_end *end, enum verbs_status status)
 	end->world->seen_operations++;
 }
 
-void rdma_complete_silent(struct rdma_end *end)
-{
-	while (end->completed != end->posted) {
-		RDMA_CHECK(!(rdma_operation_at(end, end->completed)->flags & VERBS_SEND_SIGNALED));
-		complete_operation(end, VERBS_SUCCESS);
-	}
-}
-
 static void complete_send(struct rdma_end *end, const struct verbs_completion *completion)
 {
-	const struct rdma_operation *operation;
+	const struct rdma_operation *operation = rdma_operation_at(end, end->completed);
 
-	/* What is not signalled says nothing of its success. */
-	while ((__u16)end->completed != completion->entry) {
-		RDMA_CHECK(!(rdma_operation_at(end, end->completed)->flags & VERBS_SEND_SIGNALED) &&
-			   !end->send_failed);
-		complete_operation(end, VERBS_SUCCESS);
-	}
-	operation = rdma_operation_at(end, end->completed);
+	RDMA_CHECK((__u16)end->completed == completion->entry);
 	RDMA_CHECK(completion->id == end->completed * 3);
-	RDMA_CHECK(completion->status || (operation->flags & VERBS_SEND_SIGNALED));
 	RDMA_CHECK(completion->status || (completion->bytes == operation->bytes &&
 					  completion->opcode == operation->opcode));
 	complete_operation(end, completion->status);
@@ -331,10 +316,24 @@ static void complete(void *device, struct queue_pair *pair,
 	struct rdma_end *end = device;
 
 	RDMA_CHECK(pair == end->pair && completion->queue_pair == transport_pair_number(pair));
-	if (completion->opcode == VERBS_RECEIVE)
+	if (completion->opcode == VERBS_RECEIVE) {
 		complete_receive(end, completion);
-	else
-		complete_send(end, completion);
+		return;
+	}
+	RDMA_CHECK(completion->status ||
+		   (rdma_operation_at(end, end->completed)->flags & VERBS_SEND_SIGNALED));
+	complete_send(end, completion);
+	end->told = end->completed;
+}
+
+static void retire(void *device, struct queue_pair *pair, const struct verbs_completion *completion)
+{
+	struct rdma_end *end = device;
+
+	RDMA_CHECK(pair == end->pair && completion->queue_pair == transport_pair_number(pair));
+	RDMA_CHECK(!completion->status && !end->send_failed);
+	RDMA_CHECK(!(rdma_operation_at(end, end->completed)->flags & VERBS_SEND_SIGNALED));
+	complete_send(end, completion);
 }
 
 static void tell(void *device, struct queue_pair *pair, const struct transport_event *event)
@@ -359,6 +358,7 @@ const struct transport_ops rdma_world_ops = {
 	.next_send = next_send,
 	.next_receive = next_receive,
 	.complete = complete,
+	.retire = retire,
 	.tell = tell,
 	.new_token = new_token,
 };

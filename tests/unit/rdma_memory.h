@@ -8,7 +8,5 @@
 extern const struct transport_ops rdma_world_ops;
 
 struct rdma_operation *rdma_operation_at(struct rdma_end *end, __u64 index);
-/* What is left was not signalled, and has succeeded. */
-void rdma_complete_silent(struct rdma_end *end);
 
 #endif

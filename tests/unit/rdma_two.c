@@ -76,6 +76,12 @@ static void complete(void *device, struct queue_pair *pair,
 	end->done[end->done_count++] = *completion;
 }
 
+/* What two_send() posts is signaled. */
+static void retire(void *device, struct queue_pair *pair, const struct verbs_completion *completion)
+{
+	fail_msg("request %llu left no completion", completion->id);
+}
+
 static void tell(void *device, struct queue_pair *pair, const struct transport_event *event)
 {
 	struct two_end *end = device;
@@ -96,6 +102,7 @@ static const struct transport_ops ops = {
 	.next_send = next_send,
 	.next_receive = next_receive,
 	.complete = complete,
+	.retire = retire,
 	.tell = tell,
 	.new_token = new_token,
 };

@@ -111,7 +111,7 @@ static void post_send(struct rdma_world *world, struct rdma_end *end)
 	struct rdma_operation *operation = rdma_operation_at(end, end->posted);
 	__u64 bytes = draw(world, 3) ? draw(world, 65) : draw(world, 5 * world->mtu / 4 * 4);
 
-	if (end->posted - end->completed == RDMA_WORLD_DEPTH)
+	if (end->posted - end->told == RDMA_WORLD_DEPTH)
 		return;
 	if (!draw(world, 8))
 		bytes = world->mtu * draw(world, 5);
@@ -438,7 +438,7 @@ static void check_sums(struct rdma_end *end)
 			   counters->resent[RDMA_RESEND_TIMEOUT] ==
 		   end->again[0]);
 	if (transport_state(end->pair) == VERBS_ERROR) {
-		rdma_complete_silent(end);
+		RDMA_CHECK(end->completed == end->posted);
 		RDMA_CHECK(end->receives_completed == end->receives_posted);
 	}
 }
@@ -548,8 +548,7 @@ void rdma_world_finish(struct rdma_world *world)
 	for (int i = 0; i < 2; i++) {
 		struct rdma_end *end = &world->ends[i];
 
-		if (!failures)
-			rdma_complete_silent(end);
+		RDMA_CHECK(failures || end->completed == end->posted);
 		transport_modify(end->pair, VERBS_ERROR, 0, 0, 0, world->now_ns);
 		check_sums(end);
 		add_seen(world, end);

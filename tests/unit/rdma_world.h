@@ -67,6 +67,7 @@ struct rdma_end {
 	struct rdma_operation operations[RDMA_WORLD_KEPT];
 	struct rdma_posted receives[RDMA_WORLD_KEPT];
 	__u64 posted, fetched, completed; /* of the send queue */
+	__u64 told; /* ... completed as the guest knows: up to what was signalled last */
 	__u64 receives_posted, receives_fetched, receives_completed;
 	__u64 sends;		  /* send operations ever posted */
 	__u64 assigned;		  /* packets of all posted operations */

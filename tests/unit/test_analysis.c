@@ -22,6 +22,7 @@
 #include "lib/analyze/stages.h"
 #include "lib/base/memory.h"
 #include "lib/trace/trace.h"
+#include "tests/unit/amount.h"
 #include "tests/unit/stream_log.h"
 #include "tests/unit/synthetic.h"
 
@@ -656,7 +657,7 @@ static int count_events(void *self, const struct event *events, size_t count)
 	return 0;
 }
 
-#define LIMITS 31
+#define LIMITS amount(31, 11)
 
 /* Any allocation may be the first that is refused: all is told up to there, and all is given back. */
 static void any_limit_of_memory_is_survived(void **state)

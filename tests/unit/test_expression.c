@@ -139,6 +139,43 @@ static void the_median_is_the_one_in_the_middle(void **state)
 	assert_wrong(f, "median(1 < 2) < 3", "median(): accepted: numbers");
 }
 
+/* tenants are 1, 4, 16. */
+static void a_line_is_fitted_by_relative_errors(void **state)
+{
+	struct fixture *f = *state;
+	const double on_it[] = {100 + 10, 100 + 40, 100 + 160};
+
+	for (size_t i = 0; i < 3; i++)
+		f->results[1 + i].values[RESULT_IOPS] = on_it[i];
+	assert_int_equal(evaluate(f, "abs(slope(tenants(scheduler=serial), iops(scheduler=serial)) "
+				     "- 10) < 0.000001"),
+			 EXPECT_HOLDS);
+	assert_non_null(strstr(f->measured, "; slope=10"));
+	assert_int_equal(evaluate(f, "abs(knee(tenants(scheduler=serial), iops(scheduler=serial)) "
+				     "- 10) < 0.000001"),
+			 EXPECT_HOLDS);
+	assert_non_null(strstr(f->measured, "; knee=10"));
+	/* A tenth more at the small end moves the knee to 11.75; of absolute errors that would be 11.33. */
+	f->results[1].values[RESULT_IOPS] *= 1.1;
+	assert_int_equal(evaluate(f, "knee(tenants(scheduler=serial), iops(scheduler=serial)) > "
+				     "11.5"),
+			 EXPECT_HOLDS);
+	f->results[1].values[RESULT_IOPS] = 0;
+	assert_int_equal(evaluate(f, "slope(tenants(scheduler=serial), iops(scheduler=serial)) > "
+				     "0"),
+			 -ENODATA);
+	assert_non_null(strstr(failure_text(), "slope() has no line"));
+	f->results[1].values[RESULT_IOPS] = 400;
+	f->results[3].values[RESULT_IOPS] = 50;
+	assert_int_equal(evaluate(f, "knee(tenants(scheduler=serial), iops(scheduler=serial)) > 0"),
+			 -ENODATA);
+	assert_non_null(strstr(failure_text(), "knee() of what does not rise"));
+	assert_int_equal(evaluate(f, "slope(tenants(scheduler=serial) * 0, "
+				     "iops(scheduler=serial)) > 0"),
+			 -ENODATA);
+	assert_wrong(f, "knee(tenants, iops(tenants=1)) > 0", "3 or more");
+}
+
 static void mistakes_are_named_with_their_column(void **state)
 {
 	struct fixture *f = *state;
@@ -198,6 +235,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(arithmetic_has_its_usual_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_median_is_the_one_in_the_middle, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_line_is_fitted_by_relative_errors, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(mistakes_are_named_with_their_column, setup,
 						teardown),

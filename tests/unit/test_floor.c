@@ -19,6 +19,7 @@
 #include "lib/base/fail.h"
 #include "lib/capture/probes.h"
 #include "lib/trace/trace.h"
+#include "tests/unit/amount.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/verbs.h"
@@ -26,11 +27,11 @@
 #define START  (100 * SECOND)
 #define QUEUES (STAGES_GROUPS_MAX + 1)
 
-/* Of the pairs of a reason and a form: with sanitizers each reason and each form, not each pair. */
+/* Of the pairs of a reason and a form: in part, and with sanitizers, each reason and each form, not each pair. */
 #ifdef __SANITIZE_ADDRESS__
-#define EVERY 5
+#define EVERY amount(5, 11)
 #else
-#define EVERY 1
+#define EVERY amount(1, 5)
 #endif
 
 /* What a recording lacks. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/job/idle_keys.h"
+#include "injectors/emu/hyv/hyv_layout.h"
 #include "injectors/emu/rdma/rdma_settings.h"
 #include "injectors/emu/workload_device.h"
 #include "injectors/job/plan.h"
@@ -195,8 +196,10 @@ static void mistakes_name_place_and_what_is_accepted(void **state)
 	assert_refused(DISK "queues = 2\nqueues = 3\n" LOAD, "is already set at " JOB_PATH ":2");
 	assert_refused(DISK LOAD "[inject x]\naction = delay\ndelay = 1ms\n", "needs duration=");
 	assert_refused(DISK LOAD "[inject x]\naction = delay\nduration = 1s\n", "needs delay=");
-	assert_refused(DISK "[workload w]\ndevice = dsik\nduration = 1s\n",
-		       "matches none of 1 devices (the first is tenant/disk); did you mean disk?");
+	assert_refused(
+		DISK "[workload w]\ndevice = dsik\nduration = 1s\n",
+		"matches none of 1 devices (the first is tenant/disk); accepted: a name, or a pattern "
+		"over TENANT/DEVICE; did you mean disk?");
 	assert_refused(DISK LOAD "[workload v]\nduration = 1s\n", "both drive");
 	assert_refused(DISK "[workload w]\ncount = 1\ndepth = 65\n", "at most 64, the queue_depth");
 	assert_refused("[tenant t]\nmemory=2M\n" DISK "[workload w]\ncount=1\nsizes=2M\n",
@@ -204,7 +207,7 @@ static void mistakes_name_place_and_what_is_accepted(void **state)
 	assert_refused("[tenant t]\nmemory=64G\ncount=1000\n" DISK LOAD, "of this host's");
 	/* 2 rings of 64 descriptors, 64 buffers of 2K each way. */
 	assert_refused("[tenant t]\nmemlock = 128K\n" PINNING, JOB_PATH
-		       ":1: memlock=128K of tenant t: its devices pin 268 KiB as they start, "
+		       ":2: memlock=128K of tenant t: its devices pin 268 KiB as they start, "
 		       "t/net among them");
 	assert_refused("[tenant t]\nmemlock = 512K\ncount = 3\n" PINNING PINNING_TOO,
 		       "memlock=512K of tenant t0: its devices pin 536 KiB");
@@ -383,21 +386,21 @@ static void a_link_has_two_ends(void **state)
 				"tenant/b");
 	assert_refused("[device a]\nmodel = rdma\n", "has no peer; accepted: peer=TENANT/DEVICE");
 	assert_refused(HCA("a", "tenant/c") HCA("b", "tenant/a"),
-		       JOB_PATH ":1: peer=tenant/c of tenant/a: there is no such device; accepted: "
+		       JOB_PATH ":3: peer=tenant/c of tenant/a: there is no such device; accepted: "
 				"tenant/b");
 	assert_refused(HCA("a", "tenant/a"),
-		       JOB_PATH ":1: peer=tenant/a of tenant/a is the device itself; accepted: "
+		       JOB_PATH ":3: peer=tenant/a of tenant/a is the device itself; accepted: "
 				"another");
 	assert_refused(HCA("a", "tenant/disk") DISK,
 		       "has model=block; accepted: a device of model=rdma");
 	assert_refused(HCA("a", "tenant/b") HCA("b", "tenant/a") HCA("c", "tenant/a"),
-		       JOB_PATH ":7: peer=tenant/a of tenant/c is that of tenant/b at " JOB_PATH
+		       JOB_PATH ":9: peer=tenant/a of tenant/c is that of tenant/b at " JOB_PATH
 				":4, too; accepted: one device for each peer");
 	assert_refused(HCA("a", "tenant/b") HCA("b", "tenant/c") HCA("c", "tenant/a"),
-		       JOB_PATH ":1: peer=tenant/b of tenant/a has peer=tenant/c itself; accepted: "
+		       JOB_PATH ":3: peer=tenant/b of tenant/a has peer=tenant/c itself; accepted: "
 				"peer=tenant/a there");
 	assert_refused(HCA("a", "tenant/b") "mtu = 1024\n" HCA("b", "tenant/a"),
-		       JOB_PATH ":1: mtu=1024 of tenant/a, and mtu=4096 of its peer tenant/b; "
+		       JOB_PATH ":4: mtu=1024 of tenant/a, and mtu=4096 of its peer tenant/b; "
 				"accepted: the same");
 	assert_refused(HCA("a", "tenant/b") "mtu = 2048\n" HCA("b", "tenant/a") "mtu = 2048\n",
 		       "mtu=2048: accepted: 1024, 4096");
@@ -431,6 +434,36 @@ static void peers_find_each_other(void **state)
 	assert_int_equal(a->link, 10000000000ull);
 	assert_int_equal(a->fault_limit, 4);
 	release(&built);
+}
+
+static void a_mode_has_its_own_keys_and_injections(void **state)
+{
+	static const char ranks[] = "[ranks r]\noperations = 1\n";
+	const struct rdma_settings *a;
+	struct built built;
+	char text[1024];
+
+	snprintf(text, sizeof(text), "%s[inject x]\naction = veto\nduration = 1s\n%s",
+		 HCA("a", "tenant/b") HCA("b", "tenant/a") "mode = hybrid\n", ranks);
+	assert_refused(text, "[inject x] action=veto on tenant/a, which has no mode=; accepted: "
+			     "devices with mode=native, hybrid, passthrough or odp");
+	/* What a device meets by itself is for any. */
+	snprintf(text, sizeof(text), "%s[inject x]\naction = cq_overrun\nduration = 1s\n%s",
+		 HCA("a", "tenant/b") "mode = odp\nskip_contiguous = yes\ninstall_time = 3us\n" HCA(
+			 "b", "tenant/a"),
+		 ranks);
+	assert_int_equal(build(&built, text), 0);
+	a = (const void *)built.plan.machine.devices[0].settings.bytes;
+	assert_int_equal(a->mode, RDMA_MODE_ODP);
+	assert_true(a->skip_contiguous);
+	assert_int_equal(a->install_ns, 3000);
+	a = (const void *)built.plan.machine.devices[1].settings.bytes;
+	assert_int_equal(a->mode, RDMA_MODE_NONE);
+	release(&built);
+	assert_refused(DISK LOAD "[inject x]\naction = guest_kill\nduration = 1s\n",
+		       "accepted: devices with model=rdma");
+	assert_refused(DISK LOAD "[inject x]\naction = event_late\nduration = 1s\n",
+		       "[inject x] action=event_late needs delay=: a time above 0");
 }
 
 #define EVICT "[inject x]\naction = evict\nduration = 1s\n"
@@ -671,6 +704,16 @@ static void an_action_takes_its_own_keys_only(void **state)
 		{"packet_loss", " device probability interval times seed "},
 		{"packet_duplicate", " device probability interval times seed "},
 		{"nack_lost", " device probability interval times seed "},
+		{"pin_enomem", " device probability interval times seed "},
+		{"slow_remap", " device probability interval times seed delay distribution "},
+		{"veto", " device probability interval times seed "},
+		{"kick_lost", " device probability interval times seed "},
+		{"event_lost", " device probability interval times seed "},
+		{"event_late", " device probability interval times seed delay distribution "},
+		{"install_stall", " device probability interval times seed delay distribution "},
+		{"guest_kill", " device probability interval times seed "},
+		{"cq_overrun", " device probability interval times seed "},
+		{"dead_key", " device probability interval times seed "},
 	};
 	size_t keys = 0;
 
@@ -743,6 +786,7 @@ int main(void)
 		cmocka_unit_test(bad_sweeps_are_refused),
 		cmocka_unit_test(a_link_has_two_ends),
 		cmocka_unit_test(peers_find_each_other),
+		cmocka_unit_test(a_mode_has_its_own_keys_and_injections),
 		cmocka_unit_test(every_row_of_the_table_is_whole),
 		cmocka_unit_test(every_model_is_whole),
 		cmocka_unit_test(an_action_takes_its_own_keys_only),

@@ -76,9 +76,9 @@ static void sets_are_told_as_options_take_them(void **state)
 /* The longest of all: everything but one kind of each group, which therefore is told kind by kind. */
 static void a_recording_has_room_for_every_kind_asked_for(void **state)
 {
-	static const char *const groups[] = {"fault", "invalidate", "io",     "iommu", "dma",
-					     "vfio",  "sched",	    "inject", "mm",    "rdma",
-					     "nic",   "tcp",	    "qp",     "pin"};
+	static const char *const groups[] = {"fault", "invalidate", "io",   "iommu", "dma", "vfio",
+					     "sched", "inject",	    "mm",   "rdma",  "nic", "tcp",
+					     "qp",    "pin",	    "lend", "hyv"};
 	struct host_info host;
 	struct kind_set asked;
 	size_t words = 1;

@@ -7,14 +7,15 @@
 #include <string.h>
 
 #include "lib/translate/oracle.h"
+#include "tests/unit/amount.h"
 #include "tests/unit/model_pair.h"
 
 #ifdef __SANITIZE_ADDRESS__
-#define SEEDS 150
-#define EVERY 10 /* of the systematic ones */
+#define SEEDS amount(150, 75)
+#define EVERY amount(10, 20) /* of the systematic ones */
 #else
-#define SEEDS 1200
-#define EVERY 1
+#define SEEDS amount(1200, 300)
+#define EVERY amount(1, 4)
 #endif
 #define PACKETS	    1200
 #define PACKETS_MAX 4096

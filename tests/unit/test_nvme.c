@@ -9,7 +9,7 @@
 
 #define LIST_IOVA 0x77000ull
 
-static __u32 dword(const struct nvme_command *command, unsigned int number)
+static __u32 dword(const struct vfio_nvme_command *command, unsigned int number)
 {
 	__u32 value;
 
@@ -19,7 +19,7 @@ static __u32 dword(const struct nvme_command *command, unsigned int number)
 
 static void test_identify(void **state)
 {
-	struct nvme_command command;
+	struct vfio_nvme_command command;
 
 	nvme_identify(&command, NVME_IDENTIFY_CONTROLLER, 0, 0x123456000ull);
 	assert_int_equal(dword(&command, 0), 0x06);
@@ -34,7 +34,7 @@ static void test_identify(void **state)
 
 static void test_create_queues(void **state)
 {
-	struct nvme_command command;
+	struct vfio_nvme_command command;
 
 	nvme_create_completion_queue(&command, 0x5000, -1);
 	assert_int_equal(dword(&command, 0), 0x05);
@@ -51,7 +51,7 @@ static void test_create_queues(void **state)
 
 static void test_transfer(void **state)
 {
-	struct nvme_command command;
+	struct vfio_nvme_command command;
 
 	nvme_transfer(&command, 0, 0x123456789aull, 8);
 	assert_int_equal(dword(&command, 0), 0x02);
@@ -67,7 +67,7 @@ static void test_transfer(void **state)
 static void test_prps(void **state)
 {
 	__u64 list[NVME_LIST_PAGES];
-	struct nvme_command command = {0};
+	struct vfio_nvme_command command = {0};
 
 	assert_int_equal(nvme_prps(&command, 0x10000, 4096, list, LIST_IOVA), 0);
 	assert_int_equal(command.prp1, 0x10000);
@@ -90,7 +90,7 @@ static void test_prps(void **state)
 static void test_prps_limits(void **state)
 {
 	__u64 list[NVME_LIST_PAGES + 1];
-	struct nvme_command command = {0};
+	struct vfio_nvme_command command = {0};
 
 	list[NVME_LIST_PAGES] = 0x5a5a;
 	assert_int_equal(nvme_prps(&command, 0x10000, 0, list, LIST_IOVA), -EINVAL);
@@ -104,7 +104,7 @@ static void test_prps_limits(void **state)
 
 static void test_status(void **state)
 {
-	struct nvme_completion completion = {.status = 1};
+	struct vfio_nvme_completion completion = {.status = 1};
 
 	assert_int_equal(nvme_status(&completion), 0); /* the phase is no part of it */
 	completion.status = 0x0004 << 1;

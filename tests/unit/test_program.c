@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "injectors/net/program.h"
+#include "injectors/net/program_check.h"
 #include "lib/base/fail.h"
 #include "tests/unit/child.h"
 

@@ -86,7 +86,8 @@ static void who_takes_no_ranks(void **state)
 {
 	refused(TENANTS "[device disk]\n[workload w]\nduration = 1s\n" RANKS,
 		"which takes no ranks; accepted: devices with model=rdma");
-	refused(TENANTS HCAS, "vm0/hca has no [ranks NAME]; accepted: one for it or for its peer");
+	refused(TENANTS HCAS,
+		"vm0/hca has no [ranks NAME] and no [verbs NAME]; accepted: one for it or for its peer");
 	refused(TENANTS HCAS RANKS "device = other\n", "device=other matches none of 2 devices");
 	refused(TENANTS HCAS RANKS "[ranks other]\ndevice = hcb\noperations = 1\n",
 		"[ranks other] and [ranks mpi] both are for vm1/hcb; accepted: one ranks for a "
@@ -137,9 +138,9 @@ static void memlock_for_what_is_pinned(void **state)
 
 	snprintf(content, sizeof(content), "%smemory = pin\n", tenants);
 	/* 8 MiB but what the channel takes: its rings are pinned, too. */
-	refused(content, "memlock=1024K of tenant vm0: its devices pin 8132 KiB as they start");
+	refused(content, "memlock=1M of tenant vm0: its devices pin 8132 KiB as they start");
 	snprintf(content, sizeof(content), "%smemory = cache\n", tenants);
-	refused(content, "memlock=1024K of tenant vm0: its devices pin ");
+	refused(content, "memlock=1M of tenant vm0: its devices pin ");
 	snprintf(content, sizeof(content), "%smemory = pin\nbuffer_bytes = 512K\n", tenants);
 	planned(content, &config, &count);
 	snprintf(content, sizeof(content), "%smemory = copy\n", tenants);

@@ -337,37 +337,54 @@ static void only_the_peer_may_send_to_a_pair(void **state)
 static void what_cannot_be_created_is_refused(void **state)
 {
 	struct ends ends;
-	struct rdma_pair_setup setup;
+	struct verbs_queue_setup queue = {.depth = 16, .eventfd = -1};
+	struct verbs_pair_setup setup;
 	__u32 number;
 
 	rdma_plan_begin();
 	rdma_plan.settings[0]->queue_pairs = 1;
 	ends_begin(&ends, 16, 1 << 20, true);
-	setup = (struct rdma_pair_setup){ends.pairs[0].at, 16, 16, ends.queues[0].number,
-					 ends.queues[0].number};
+	setup = (struct verbs_pair_setup){
+		ends.pairs[0].at,      16, 16,		ends.queues[0].number,
+		ends.queues[0].number, 0,  VERBS_NO_SRQ};
 	assert_int_equal(rdma_pair_create(ends.guests[0].device, &setup, &number), -ENOSPC);
 	setup.send_depth = 17;
 	assert_int_equal(rdma_pair_create(ends.guests[0].device, &setup, &number), -EINVAL);
-	setup = (struct rdma_pair_setup){ends.pairs[1].at + 64, 16, 16, 0, 0};
+	setup = (struct verbs_pair_setup){ends.pairs[1].at + 64, 16, 16, 0, 0, 0, VERBS_NO_SRQ};
 	assert_int_equal(rdma_pair_create(ends.guests[1].device, &setup, &number), -EINVAL);
-	setup = (struct rdma_pair_setup){ends.pairs[1].at, 16, 16, 0, 77};
+	setup = (struct verbs_pair_setup){ends.pairs[1].at, 16, 16, 0, 77, 0, VERBS_NO_SRQ};
 	assert_int_equal(rdma_pair_create(ends.guests[1].device, &setup, &number), -ENOENT);
 	/* Not pinned, not even there. */
-	setup = (struct rdma_pair_setup){ends.guests[1].next, 16, 16, 0, 0};
+	setup = (struct verbs_pair_setup){ends.guests[1].next, 16, 16, 0, 0, 0, VERBS_NO_SRQ};
 	assert_int_equal(rdma_pair_create(ends.guests[1].device, &setup, &number), -EFAULT);
 	setup.iova = 1ull << 50;
 	assert_int_equal(rdma_pair_create(ends.guests[1].device, &setup, &number), -EFAULT);
-	assert_int_equal(
-		rdma_queue_create(ends.guests[1].device, ends.guests[1].next, 16, -1, &number),
-		-EFAULT);
-	assert_int_equal(
-		rdma_queue_create(ends.guests[1].device, ends.queues[1].at, 8192, -1, &number),
-		-EINVAL);
+	queue.iova = ends.guests[1].next;
+	assert_int_equal(rdma_queue_create(ends.guests[1].device, &queue, &number), -EFAULT);
+	queue.iova = ends.queues[1].at;
+	queue.depth = 8192;
+	assert_int_equal(rdma_queue_create(ends.guests[1].device, &queue, &number), -EINVAL);
 	assert_int_equal(rdma_queue_destroy(ends.guests[1].device, 77), -ENOENT);
 	ends_stop(&ends);
 }
 
 /* Wherever they are: with packets under way, faults open, and answers that never come. */
+/* Of the sentence's parts each says what the others do not. */
+static void what_cannot_start_names_its_device_once(void **state)
+{
+	struct machine *machine;
+	const char *first;
+
+	rdma_plan_begin();
+	rdma_plan.tenants[0].memlock = 1;
+	assert_int_equal(machine_create(&machine, &rdma_plan.machine), 0);
+	assert_int_equal(machine_start(machine), -ENOMEM);
+	first = strstr(failure_text(), "device hca: ");
+	assert_ptr_equal(first, failure_text());
+	assert_null(strstr(first + 1, "device hca: "));
+	machine_destroy(machine);
+}
+
 static void a_machine_stops_at_any_time(void **state)
 {
 	struct verbs_send send;
@@ -519,6 +536,7 @@ int main(void)
 		cmocka_unit_test(a_number_is_not_used_again_at_once),
 		cmocka_unit_test(only_the_peer_may_send_to_a_pair),
 		cmocka_unit_test(what_cannot_be_created_is_refused),
+		cmocka_unit_test(what_cannot_start_names_its_device_once),
 		cmocka_unit_test(a_machine_stops_at_any_time),
 		cmocka_unit_test(mapped_follows_what_is_touched),
 		cmocka_unit_test(what_is_touched_is_logged_and_marked),

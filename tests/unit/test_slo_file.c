@@ -163,7 +163,7 @@ static void bad_files_name_line_and_accepted_values(void **state)
 		{"[slo a]\nburst=5\nburst=6\n", ":3: burst is already set at "},
 		{"[slo a]\nburst=5\n[sol b]\nburst=6\n",
 		 ":3: [sol]: accepted: slo, machine, protector, tenant, device, workload, traffic, program, "
-		 "kvstore, ranks, inject, sweep, expect, short; did you mean slo?"},
+		 "kvstore, ranks, verbs, inject, sweep, expect, short; did you mean slo?"},
 		{"[slo a]\nburst=5\n[device b]\n[device b]\n", ":4: [device b] is already at "},
 		{"[slo a]\nburst=5\nlatency_percentile=99\n",
 		 ":3: latency_percentile=99: has no effect with latency_target=; accepted: with "

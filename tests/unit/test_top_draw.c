@@ -7,8 +7,12 @@
 #include <string.h>
 
 #include "lib/analyze/unknown.h"
+#include "tests/unit/amount.h"
 #include "tests/unit/screen_words.h"
 #include "tools/top/draw.h"
+
+/* Of the sizes of a screen in rows; of columns each. */
+#define EVERY (int)amount(1, 3)
 
 #define DEVICES 23
 #define TEXT	(400 * 130)
@@ -224,7 +228,7 @@ static void no_word_is_cut_without_a_mark(void **state)
 		f->view.screen = (enum top_screen)screen;
 		strcpy(whole, draw(f, 120, 390));
 		strcat(whole, " rows columns> more on a taller screen faults ");
-		for (int rows = LAYOUT_MIN_ROWS; rows <= 40; rows++)
+		for (int rows = LAYOUT_MIN_ROWS; rows <= 40; rows += EVERY)
 			for (int columns = LAYOUT_MIN_COLUMNS; columns <= 120; columns++) {
 				const char *cut =
 					screen_cut_word(whole, (char *)draw(f, rows, columns));
@@ -243,7 +247,7 @@ static void what_is_left_out_is_marked(void **state)
 	const char *text;
 
 	f->model.worst = (struct worst){WORST_BAD, 0, "a queue is blocked"};
-	for (int rows = LAYOUT_MIN_ROWS; rows <= 40; rows++)
+	for (int rows = LAYOUT_MIN_ROWS; rows <= 40; rows += EVERY)
 		for (int columns = LAYOUT_MIN_COLUMNS; columns <= 120; columns++) {
 			text = draw(f, rows, columns);
 			assert_non_null(strstr(text, "BAD: a queue is blocked"));

@@ -446,7 +446,7 @@ static void wrong_options_get_one_sentence(void **state)
 	static const char *const wrong[][3] = {
 		{"-s", "speed", "--sort speed: no such column; accepted: rate, total"},
 		{"--view", "vifo",
-		 "--view: no view 'vifo'; accepted: faults, iommu, dma, vfio, rdma, nic, qp"},
+		 "--view: no view 'vifo'; accepted: faults, iommu, dma, vfio, rdma, nic, qp, lent, pins"},
 		{"--window", "0", "--window"},
 		{"--window", "2h",
 		 "--window: '2h' is out of range; accepted: a duration from 1ns to 1h"},

@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "lib/analyze/iommu_faults.h"
+#include "lib/analyze/guest_pins.h"
+#include "lib/analyze/lent_devices.h"
 #include "lib/analyze/mappings.h"
 #include "lib/analyze/odp.h"
 #include "injectors/emu/verbs/verbs_layout.h"
@@ -19,14 +21,18 @@
 #include "lib/analyze/rings.h"
 #include "lib/analyze/vfio.h"
 #include "tools/top/collect.h"
+#include "tests/unit/amount.h"
 #include "tests/unit/screen_words.h"
 #include "tools/top/draw.h"
+
+/* Of the sizes of a screen in rows; of columns each. */
+#define EVERY (int)amount(1, 3)
 
 #define START (77 * SECOND)
 #define PAGE  4096
 #define TEXT  (400 * 130)
 
-enum { CARD = 1, NIC, GUEST, OTHER, RXE, NET };
+enum { CARD = 1, NIC, GUEST, OTHER, RXE, NET, LENT, PINNED };
 
 struct fixture {
 	struct analysis *analysis;
@@ -50,7 +56,7 @@ static void add_device(struct fixture *f, __u32 handle, __u32 kind, const char *
 	struct device_info device = {.handle = handle, .kind = kind, .pid = pid, .comm = "qemu"};
 
 	snprintf(device.name, sizeof(device.name), "%s", name);
-	snprintf(device.model, sizeof(device.model), "model");
+	snprintf(device.model, sizeof(device.model), strchr(name, '@') ? "nvme/lent" : "model");
 	f->to.ops->device(f->to.self, &device);
 }
 
@@ -75,6 +81,8 @@ static int setup(void **state)
 	add_device(f, OTHER, DEVICE_VFIO_CONTAINER, "vfio/4002.2", 4002);
 	add_device(f, RXE, DEVICE_IB, "rxe0", 0);
 	add_device(f, NET, DEVICE_EMULATED, "vm/net", 4003);
+	add_device(f, LENT, DEVICE_EMULATED, "left/disk@right", 4004);
+	add_device(f, PINNED, DEVICE_EMULATED, "left/verbs", 4005);
 	top_view_init(&f->view);
 	*state = f;
 	return 0;
@@ -222,6 +230,25 @@ static void pair_state(struct fixture *f, __u64 time_ns, __u64 naks, __u32 dropp
 			       .length = operations * 97ull});
 }
 
+static void lent_state(struct fixture *f, __u64 time_ns, __u64 ios)
+{
+	push(f, (struct event){.time_ns = time_ns,
+			       .device = LENT,
+			       .kind = EVENT_CLIENT_STATE,
+			       .value = ios,
+			       .length = ios * 4096});
+}
+
+static void pinned_state(struct fixture *f, __u64 time_ns, __u64 bytes)
+{
+	push(f, (struct event){.time_ns = time_ns,
+			       .device = PINNED,
+			       .kind = EVENT_PINNED,
+			       .code = PIN_DRIVER,
+			       .length = bytes,
+			       .value = bytes});
+}
+
 static void look(struct fixture *f, __u64 now_ns)
 {
 	/* Without more events, time hands over what waits for late ones. */
@@ -251,6 +278,8 @@ static void fill(struct fixture *f)
 	ring_state(f, START + 200 * MS, 3, 110, 7);
 	pair_state(f, START + 210 * MS, 3, 2, 5);
 	pair_state(f, START + 310 * MS, 22, 13, 118);
+	lent_state(f, START + 320 * MS, 101);
+	pinned_state(f, START + 330 * MS, 13 * PAGE);
 }
 
 static void show(struct fixture *f, unsigned int view, enum latency_span span)
@@ -358,15 +387,27 @@ static void report_qp(const struct fixture *f, struct writer *w)
 	queue_pairs_write(f->analysis, w, &(struct table_wish){0});
 }
 
+static void report_lent(const struct fixture *f, struct writer *w)
+{
+	lent_devices_write(f->analysis, w, &(struct table_wish){0});
+}
+
+static void report_pins(const struct fixture *f, struct writer *w)
+{
+	guest_pins_write(f->analysis, w, &(struct table_wish){0});
+}
+
 /* Every cell of every row is what the writer of `report` gives; that was counted before it compares. */
 static void numbers_are_those_of_the_report(void **state)
 {
 	static const report_table tables[VIEWS] = {
-		[VIEW_IOMMU] = report_iommu, [VIEW_DMA] = report_dma, [VIEW_VFIO] = report_vfio,
-		[VIEW_RDMA] = report_rdma,   [VIEW_NIC] = report_nic, [VIEW_QP] = report_qp,
+		[VIEW_IOMMU] = report_iommu, [VIEW_DMA] = report_dma,	[VIEW_VFIO] = report_vfio,
+		[VIEW_RDMA] = report_rdma,   [VIEW_NIC] = report_nic,	[VIEW_QP] = report_qp,
+		[VIEW_LENT] = report_lent,   [VIEW_PINS] = report_pins,
 	};
-	static const size_t expected[VIEWS] = {[VIEW_IOMMU] = 2, [VIEW_DMA] = 2, [VIEW_VFIO] = 2,
-					       [VIEW_RDMA] = 2,	 [VIEW_NIC] = 2, [VIEW_QP] = 1};
+	static const size_t expected[VIEWS] = {
+		[VIEW_IOMMU] = 2, [VIEW_DMA] = 2, [VIEW_VFIO] = 2, [VIEW_RDMA] = 2,
+		[VIEW_NIC] = 2,	  [VIEW_QP] = 1,  [VIEW_LENT] = 1, [VIEW_PINS] = 1};
 	struct fixture *f = *state;
 	struct rows rows = {0};
 
@@ -772,7 +813,7 @@ static void no_text_is_on_another_or_left_out_without_a_mark(void **state)
 		for (int known = 0; known < 2; known++) {
 			for (int path = 0; path < PATH_COUNT; path++)
 				f->model.watched[path] = known ? WATCHED_NOT : WATCHED_UNKNOWN;
-			for (int rows = LAYOUT_MIN_ROWS; rows <= 30; rows++)
+			for (int rows = LAYOUT_MIN_ROWS; rows <= 30; rows += EVERY)
 				for (int columns = LAYOUT_MIN_COLUMNS; columns <= 100; columns++)
 					nothing_is_whole_or_marked(f, v, rows, columns);
 		}
@@ -801,7 +842,7 @@ static void no_word_is_cut_without_a_mark(void **state)
 		f->view.screen = SCREEN_MAIN;
 		strcpy(whole, draw(f, 60, 300));
 		snprintf(whole + strlen(whole), 64, " rows columns> faults %s ", views[v]->name);
-		for (int rows = LAYOUT_MIN_ROWS; rows <= 40; rows++)
+		for (int rows = LAYOUT_MIN_ROWS; rows <= 40; rows += EVERY)
 			for (int columns = LAYOUT_MIN_COLUMNS; columns <= 120; columns++) {
 				const char *cut =
 					screen_cut_word(whole, (char *)draw(f, rows, columns));
@@ -865,10 +906,10 @@ static void keys_go_round_the_views(void **state)
 		assert_int_equal(f->view.view, i % VIEWS);
 	}
 	press(f, KEY_TOP_BACKTAB);
-	assert_int_equal(f->view.view, VIEW_QP);
+	assert_int_equal(f->view.view, VIEW_PINS);
 	press(f, '2');
 	assert_int_equal(f->view.view, VIEW_IOMMU);
-	press(f, '9');
+	press(f, '0');
 	assert_int_equal(f->view.view, VIEW_IOMMU);
 	/* Each view keeps its cursor and its order. */
 	press(f, KEY_TOP_DOWN);

@@ -14,15 +14,16 @@
 #include "lib/base/fail.h"
 #include "lib/trace/pack.h"
 #include "lib/trace/trace.h"
+#include "tests/unit/amount.h"
 #include "tests/unit/stream_log.h"
 
-/* Sanitizers see what one damaged file in so many shows; every cut is read without them. */
+/* Sanitizers see what one damaged file in so many shows; in full every cut is read without them. */
 #ifdef __SANITIZE_ADDRESS__
-#define FLIPS	 307
-#define CUT_STEP 7
+#define FLIPS	 amount(307, 61)
+#define CUT_STEP amount(7, 29)
 #else
-#define FLIPS	 2003
-#define CUT_STEP 1
+#define FLIPS	 amount(2003, 307)
+#define CUT_STEP amount(1, 7)
 #endif
 
 /* A file in memory: on disk, replacing a file's content some thousand times waits for it. */
@@ -316,8 +317,9 @@ static void a_forged_file_does_not_take_forever(void **state)
 	for (size_t i = count; i--;) {
 		struct trace_frame_header *header = (void *)(bytes + 40 + i * sizeof(*header));
 
-		trace_seal(header, header + 1);
-		header->payload_checksum ^= 1;
+		/* Summing up what each claims would take longer than all that is tested. */
+		header->magic = TRACE_FRAME_MAGIC;
+		header->payload_checksum = 1;
 		header->header_checksum = XXH3_64bits(header, 56);
 	}
 	write_bytes(bytes, size);

@@ -191,7 +191,8 @@ static void refusals_of_regions_have_their_errors(void **state)
 		{{VERBS_REGISTER, .argument = {at, 1, demand, 1ull << 32 | 1}}, -EINVAL},
 		{{VERBS_REGISTER, .argument = {at, 0, demand, 1}}, -EINVAL},
 		{{VERBS_REGISTER, .argument = {at, 1, VERBS_IMPLICIT, 1}}, -EINVAL},
-		{{VERBS_REGISTER, .argument = {at, 1, demand, 1, 1}}, -EINVAL},
+		{{VERBS_REGISTER, .argument = {at, 1, demand, 1, 1}}, -ENOENT},
+		{{VERBS_REGISTER, .argument = {at, 1, demand, 1, 1ull << 32}}, -ENOENT},
 		/* The command ring, a neighbour's memory, the end, around the end. */
 		{{VERBS_REGISTER, .argument = {at - 1, 1, demand, 1}}, -EFAULT},
 		{{VERBS_REGISTER, .argument = {0, page, VERBS_PINNED, 1}}, -EFAULT},
@@ -357,7 +358,7 @@ static void many_threads_share_the_ring(void **state)
 			0);
 	/* The first of them is in the device's hands; the ring is full behind it, its own place included. */
 	sem_wait(&world.fake.blocked);
-	while (atomic_load(&world.device->registers->written) < 1 + VERBS_COMMANDS)
+	while (atomic_load(&world_ring()->registers->written) < 1 + VERBS_COMMANDS)
 		sched_yield();
 	atomic_store(&world.fake.block, false);
 	sem_post(&world.fake.go);
@@ -444,14 +445,14 @@ static void a_broken_ring_is_taken_up_again(void **state)
 	struct verbs_limits limits;
 
 	for (size_t i = 0; i < COUNT(jumps); i++) {
-		struct verbs_registers *registers = world.device->registers;
+		struct verbs_registers *registers = world_ring()->registers;
 
-		world.device->next += jumps[i];
-		atomic_store(&registers->written, world.device->next);
-		doorbell_ring(&registers->commands);
+		world_ring()->next += jumps[i];
+		atomic_store(&registers->written, world_ring()->next);
+		doorbell_ring_shared(&registers->commands);
 		while (world_stats().broken != i + 1)
 			sched_yield();
-		while (atomic_load(&registers->answered) != world.device->next)
+		while (atomic_load(&registers->answered) != world_ring()->next)
 			sched_yield();
 		assert_int_equal(verbs_query_device(world.device, &limits), 0);
 	}

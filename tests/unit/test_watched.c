@@ -299,7 +299,9 @@ static void a_report_s_answer_is_whole(void **state)
 			*c = ' ';
 	snprintf(last, sizeof(last), "x %s.", event_kind_name(EVENT_KIND_MAX - 1));
 	assert_non_null(strstr(text, last));
-	assert_non_null(strstr(text, "Not watched: emulated machines; kernel page requests;"));
+	assert_non_null(strstr(text,
+			       "Not watched: emulated machines; emulated hosts; hybrid guests; "
+			       "kernel page requests;"));
 	assert_int_equal(occurrences(text, "no program is let onto"), 1);
 	free(text);
 	analysis_destroy(analysis);
@@ -401,14 +403,15 @@ static void what_a_probe_would_have_told_is_unknown(void **state)
 		for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
 			bool stage =
 				row->kind >= EVENT_FAULT_DETECT && row->kind <= EVENT_FAULT_DISCARD;
+			bool of_program = path_of(row) == PATH_EMULATED ||
+					  path_of(row) == PATH_LEND || path_of(row) == PATH_HYV;
 			/* What surrounds faults is not called where it is not. */
-			bool is_said =
-				cases[k].said &&
-				((stage && !row->optional) || path_of(row) == PATH_EMULATED ||
-				 strncmp(cases[k].reason, "this kernel", 11) != 0) &&
-				/* An emulator without NICs lacks nothing. */
-				!(row->optional && path_of(row) == PATH_EMULATED &&
-				  strstr(cases[k].reason, PROBE_NOT_IN_EMULATOR));
+			bool is_said = cases[k].said &&
+				       ((stage && !row->optional) || of_program ||
+					strncmp(cases[k].reason, "this kernel", 11) != 0) &&
+				       /* An emulator without NICs lacks nothing. */
+				       !(row->optional && of_program &&
+					 strstr(cases[k].reason, PROBE_NOT_IN_EMULATOR));
 			unsigned int missing = is_said ? numbers[row->id] : 0;
 			/* Of which of the two devices. */
 			bool emulated = path_of(row) == PATH_EMULATED;

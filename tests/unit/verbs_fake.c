@@ -32,6 +32,8 @@ __u32 verbs_fake_objects(const struct verbs_fake *fake)
 		objects += fake->queues[i].depth != 0;
 	for (__u32 i = 0; i < FAKE_PAIRS; i++)
 		objects += fake->pairs[i].send_depth != 0;
+	for (__u32 i = 0; i < FAKE_SHARED; i++)
+		objects += fake->shared[i].depth != 0;
 	return objects;
 }
 
@@ -51,12 +53,24 @@ static bool power_of_two(__u32 depth)
 	return depth && depth <= VERBS_DEPTH_MAX && !(depth & (depth - 1));
 }
 
+static bool refuses(struct verbs_fake *fake)
+{
+	if (!fake->refusals)
+		return false;
+	fake->refusals--;
+	return true;
+}
+
 /* What is pinned is there, each page of it, and may be written. */
-static void write_rings(struct verbs_fake *fake, __u64 iova, __u64 bytes)
+static void write_rings(struct verbs_fake *fake, __u64 iova, __u64 bytes, unsigned char *host)
 {
 	static const __u64 nothing;
 	__u64 absent;
 
+	if (host) {
+		memset(host, 0, bytes);
+		return;
+	}
 	check(fake, iova % PAGE_BYTES == 0 && within(fake, iova, bytes));
 	for (__u64 at = iova + 8; at < iova + bytes; at += PAGE_BYTES) {
 		struct dma dma;
@@ -83,12 +97,28 @@ static void fake_limits(void *device, struct verbs_limits *limits)
 	sem_wait(&fake->go);
 }
 
+/* As many as the region's bytes lie in. */
+static bool pages_within(const struct verbs_fake *fake, const struct verbs_region_setup *setup)
+{
+	bool right = setup->page_count ==
+		     (setup->iova % PAGE_BYTES + setup->bytes + PAGE_BYTES - 1) >> PAGE_BITS;
+
+	for (__u32 i = 0; i < setup->page_count; i++)
+		right &= setup->pages[i] % PAGE_BYTES == 0 &&
+			 within(fake, setup->pages[i], PAGE_BYTES);
+	return right;
+}
+
 static int fake_create_region(void *device, const struct verbs_region_setup *setup, __u32 *key)
 {
 	struct verbs_fake *fake = device;
 
-	check(fake, setup->bytes && within(fake, setup->iova, setup->bytes));
+	check(fake, setup->bytes && setup->domain < 65536);
+	check(fake,
+	      setup->pages ? pages_within(fake, setup) : within(fake, setup->iova, setup->bytes));
 	check(fake, setup->kind < VERBS_REGIONS && setup->rights < 8);
+	if (refuses(fake))
+		return -EIO;
 	for (__u32 i = 0; i < FAKE_REGIONS; i++) {
 		if (fake->regions[i].bytes)
 			continue;
@@ -115,8 +145,10 @@ static int fake_create_queue(void *device, const struct verbs_queue_setup *setup
 {
 	struct verbs_fake *fake = device;
 
-	check(fake, power_of_two(setup->depth) && setup->eventfd >= 0);
-	write_rings(fake, setup->iova, verbs_completion_bytes(setup->depth));
+	check(fake, power_of_two(setup->depth) && (setup->eventfd >= 0 || setup->notify));
+	if (refuses(fake))
+		return -EIO;
+	write_rings(fake, setup->iova, verbs_completion_bytes(setup->depth), setup->host);
 	for (__u32 i = 0; i < FAKE_QUEUES; i++) {
 		if (fake->queues[i].depth)
 			continue;
@@ -150,10 +182,17 @@ static int fake_create_pair(void *device, const struct verbs_pair_setup *setup, 
 {
 	struct verbs_fake *fake = device;
 
-	check(fake, power_of_two(setup->send_depth) && power_of_two(setup->receive_depth));
+	bool shared = setup->shared != VERBS_NO_SRQ;
+
+	check(fake, power_of_two(setup->send_depth) && (power_of_two(setup->receive_depth) ||
+							(shared && !setup->receive_depth)));
+	check(fake, !shared || (setup->shared < FAKE_SHARED && fake->shared[setup->shared].depth));
 	check(fake,
 	      queue_there(fake, setup->send_queue) && queue_there(fake, setup->receive_queue));
-	write_rings(fake, setup->iova, verbs_pair_bytes(setup->send_depth, setup->receive_depth));
+	write_rings(fake, setup->iova, verbs_pair_bytes(setup->send_depth, setup->receive_depth),
+		    setup->host);
+	if (refuses(fake))
+		return -EIO;
 	for (__u32 i = 0; i < FAKE_PAIRS; i++) {
 		if (fake->pairs[i].send_depth)
 			continue;
@@ -204,6 +243,44 @@ static int fake_destroy_pair(void *device, __u32 number)
 	return 0;
 }
 
+static int fake_create_shared(void *device, const struct verbs_shared_setup *setup, __u32 *number)
+{
+	struct verbs_fake *fake = device;
+
+	check(fake, power_of_two(setup->depth) && setup->domain < 65536);
+	write_rings(fake, setup->iova, verbs_shared_bytes(setup->depth), setup->host);
+	if (refuses(fake))
+		return -EIO;
+	for (__u32 i = 0; i < FAKE_SHARED; i++) {
+		if (fake->shared[i].depth)
+			continue;
+		fake->shared[i] = *setup;
+		*number = i;
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+static int fake_destroy_shared(void *device, __u32 number)
+{
+	struct verbs_fake *fake = device;
+
+	check(fake, number < FAKE_SHARED && fake->shared[number].depth);
+	for (__u32 i = 0; i < FAKE_PAIRS; i++)
+		check(fake, !fake->pairs[i].send_depth || fake->pairs[i].shared != number);
+	fake->shared[number % FAKE_SHARED].depth = 0;
+	return 0;
+}
+
+static int fake_posted(void *device, __u32 pair)
+{
+	struct verbs_fake *fake = device;
+
+	(void)pair_there(fake, pair);
+	fake->posted++;
+	return 0;
+}
+
 static void fake_advised(void *device, __u32 key, __u64 iova, __u64 bytes, __u32 pages,
 			 __u64 took_ns, int error)
 {
@@ -240,6 +317,9 @@ const struct verbs_backend_ops verbs_fake_ops = {
 	.modify_pair = fake_modify_pair,
 	.query_pair = fake_query_pair,
 	.destroy_pair = fake_destroy_pair,
+	.create_shared = fake_create_shared,
+	.destroy_shared = fake_destroy_shared,
+	.posted = fake_posted,
 	.advised = fake_advised,
 	.pinned = fake_pinned,
 	.commanded = fake_commanded,

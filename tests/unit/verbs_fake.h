@@ -15,6 +15,7 @@
 #define FAKE_REGIONS 97
 #define FAKE_QUEUES  31
 #define FAKE_PAIRS   29
+#define FAKE_SHARED  7
 
 struct verbs_fake {
 	struct port *port;
@@ -27,10 +28,13 @@ struct verbs_fake {
 	__u64 sent[FAKE_PAIRS], received[FAKE_PAIRS];
 	enum verbs_pair_state states[FAKE_PAIRS];
 	__u32 peers[FAKE_PAIRS];
+	struct verbs_shared_setup shared[FAKE_SHARED]; /* depth 0: none */
+	__u64 posted;				       /* forwarded posts */
 	__s64 pinned;
 	__u64 commands;
-	__u64 advised; /* pages */
-	__u64 wrong;   /* calls that should not have been made */
+	__u64 advised;	/* pages */
+	__u64 wrong;	/* calls that should not have been made */
+	__u32 refusals; /* so many objects to be created from now on are refused (EIO) */
 	/* With `block`, a query of limits posts `blocked` and waits for `go`. */
 	_Atomic bool block;
 	sem_t blocked, go;

@@ -57,13 +57,13 @@ int world_teardown(void **state)
 
 int world_command(struct verbs_command *command)
 {
-	struct verbs_registers *registers = world.device->registers;
-	__u64 index = world.device->next++;
-	struct verbs_command *entry = &world.device->commands[index % VERBS_COMMANDS];
+	struct verbs_registers *registers = world_ring()->registers;
+	__u64 index = world_ring()->next++;
+	struct verbs_command *entry = &world_ring()->commands[index % VERBS_COMMANDS];
 
 	*entry = *command;
-	atomic_store(&registers->written, world.device->next);
-	doorbell_ring(&registers->commands);
+	atomic_store(&registers->written, world_ring()->next);
+	doorbell_ring_shared(&registers->commands);
 	while (atomic_load(&registers->answered) <= index)
 		sched_yield();
 	*command = *entry;

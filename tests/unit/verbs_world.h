@@ -3,7 +3,8 @@
 #ifndef FAULTLINE_TEST_VERBS_WORLD_H
 #define FAULTLINE_TEST_VERBS_WORLD_H
 
-#include "injectors/emu/verbs/verbs_private.h"
+#include "injectors/emu/verbs/verbs_handles.h"
+#include "injectors/emu/verbs/verbs_ring.h"
 #include "tests/unit/rig/rig.h"
 #include "tests/unit/verbs_fake.h"
 
@@ -22,6 +23,12 @@ extern struct verbs_world world;
 /* `memlock`: of the tenant. */
 void world_build(__u64 memlock);
 int world_teardown(void **state);
+/* The guest's half of its command ring. */
+static inline struct verbs_command_ring *world_ring(void)
+{
+	return world.device->transport_data;
+}
+
 /* A command as it stands, past the guest's side; returns its error. By one thread. */
 int world_command(struct verbs_command *command);
 struct verbs_backend_stats world_stats(void);

@@ -72,21 +72,6 @@ int fleet_command_parse(struct fleet_command *command, const char *about, int ar
 	return err;
 }
 
-static int fleet_add_sweep(struct fleet_command *command, const char *given)
-{
-	struct sweep_option option;
-	char entry[sizeof(option.name) + 8], value[JOB_LINE_MAX];
-	int err = sweep_option_read(&option, given, command->text);
-
-	if (!err)
-		err = job_text_need(command->text, "sweep", "--sweep");
-	if (err)
-		return err;
-	snprintf(entry, sizeof(entry), "sweep.%s", option.name);
-	snprintf(value, sizeof(value), "%s: %s", option.target, option.values);
-	return job_text_set(command->text, entry, value, "--sweep");
-}
-
 static int fleet_read_job(struct fleet_command *command)
 {
 	static const struct shelf shelf = {"tools/jobs", "sim"};
@@ -106,7 +91,7 @@ static int fleet_read_job(struct fleet_command *command)
 	if (!err)
 		err = job_overrides_assign(&command->overrides, command->text);
 	for (size_t i = 0; !err && i < command->sweep_count; i++)
-		err = fleet_add_sweep(command, command->sweeps[i]);
+		err = sweep_option_add(command->text, command->sweeps[i]);
 	if (!err)
 		err = fleet_sweep_policies(command->text);
 	if (!err)
@@ -179,9 +164,5 @@ size_t fleet_command_alike(const struct fleet_command *command, size_t point)
 
 int fleet_command_keys(void)
 {
-	options_help(fleet_options(), stdout, NULL);
-	if (!fflush(stdout) && !ferror(stdout))
-		return EXIT_OK;
-	return common_failed(
-		failed(-EIO, "standard output: cannot be written: %s", strerror(errno)));
+	return common_print_keys(fleet_options());
 }

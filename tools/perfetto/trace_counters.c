@@ -144,10 +144,11 @@ static void flush_blocked(struct perfetto *p, __u64 time_ns)
 	if (!p->blocked_to_ns)
 		p->blocked_to_ns =
 			session_first_ns(p->analysis->session) / NSEC_PER_SEC * NSEC_PER_SEC;
-	if (time_ns < p->blocked_to_ns + NSEC_PER_SEC)
+	/* Times of a recording may be anything up to 2^64 - 1: no sum of them. */
+	if (time_ns < p->blocked_to_ns || time_ns - p->blocked_to_ns < NSEC_PER_SEC)
 		return;
 	step = ((time_ns - p->blocked_to_ns) / BLOCKED_STEPS / NSEC_PER_SEC + 1) * NSEC_PER_SEC;
-	for (; p->blocked_to_ns + step <= time_ns; p->blocked_to_ns += step)
+	for (; time_ns - p->blocked_to_ns >= step; p->blocked_to_ns += step)
 		put_blocked(p, p->blocked_to_ns, p->blocked_to_ns + step);
 }
 

@@ -118,19 +118,6 @@ int sim_command_parse(struct sim_command *command, const char *about, int argc, 
 	return 0;
 }
 
-static int add_sweep(struct sim_command *command, const char *given)
-{
-	struct sweep_option option;
-	char entry[sizeof(option.name) + 8], value[JOB_LINE_MAX];
-	int err = sweep_option_read(&option, given, command->text);
-
-	if (err)
-		return err;
-	snprintf(entry, sizeof(entry), "sweep.%s", option.name);
-	snprintf(value, sizeof(value), "%s: %s", option.target, option.values);
-	return job_text_set(command->text, entry, value, "--sweep");
-}
-
 /* Which of its points would be meant nobody has said. */
 static int check_one_trace(const struct sim_command *command)
 {
@@ -176,7 +163,7 @@ static int read_job(struct sim_command *command)
 	if (!err && command->tenants)
 		err = job_text_set(command->text, "trace.tenants", command->tenants, "--tenants");
 	for (size_t i = 0; !err && i < command->sweeps.count; i++)
-		err = add_sweep(command, command->sweeps.at[i]);
+		err = sweep_option_add(command->text, command->sweeps.at[i]);
 	if (!err)
 		err = sim_check_values(command->text);
 	if (!err)
@@ -408,9 +395,5 @@ bool sim_command_whole(const struct sim_command *command)
 
 int sim_command_keys(void)
 {
-	options_help(&sim_options, stdout, NULL);
-	if (!fflush(stdout) && !ferror(stdout))
-		return EXIT_OK;
-	return common_failed(
-		failed(-EIO, "standard output: cannot be written: %s", strerror(errno)));
+	return common_print_keys(&sim_options);
 }

@@ -78,9 +78,11 @@ static int top_parse_view(const char *text, void *field)
 
 	*view = view_from(text);
 	if (*view == VIEWS)
-		return failed(-EINVAL,
-			      "no view '%s'; accepted: faults, iommu, dma, vfio, rdma, nic, qp",
-			      text);
+		return failed(
+			-EINVAL,
+			"no view '%s'; accepted: faults, iommu, dma, vfio, rdma, nic, qp, lent, "
+			"pins",
+			text);
 	return 0;
 }
 
@@ -160,8 +162,8 @@ static const struct cli_option top_option_list[] = {
 	{"pid", 'p', "PID", "Only devices of this owner; its CPU faults one by one; repeatable",
 	 CLI_OWN, TOP(filter), .parse = top_add_pid},
 	{"view", 0, "NAME",
-	 "faults (default), iommu, dma, vfio, rdma, nic or qp: shown first, or printed", CLI_OWN,
-	 TOP(view), .parse = top_parse_view},
+	 "faults (default), iommu, dma, vfio, rdma, nic, qp or lent: shown first, or printed",
+	 CLI_OWN, TOP(view), .parse = top_parse_view},
 	{"window", 0, "TIME", "Latencies of the last TIME, at least an interval (default: 10s)",
 	 CLI_TIME, TOP(window_ns), 1, WINDOW_MOST_NS},
 	{"since-start", 0, NULL, "Latencies since the start instead", CLI_FLAG,

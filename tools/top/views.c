@@ -15,7 +15,7 @@ static const struct view view_faults = {.name = "faults", .windowed = true};
 const struct view *const views[VIEWS] = {
 	[VIEW_FAULTS] = &view_faults, [VIEW_IOMMU] = &view_iommu, [VIEW_DMA] = &view_dma,
 	[VIEW_VFIO] = &view_vfio,     [VIEW_RDMA] = &view_rdma,	  [VIEW_NIC] = &view_nic,
-	[VIEW_QP] = &view_qp,
+	[VIEW_QP] = &view_qp,	      [VIEW_LENT] = &view_lent,	  [VIEW_PINS] = &view_pins,
 };
 
 unsigned int view_from(const char *name)

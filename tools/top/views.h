@@ -52,10 +52,22 @@ struct view {
 	enum path_id paths[VIEW_PATHS]; /* what must be watched for that to mean something */
 };
 
-enum { VIEW_FAULTS, VIEW_IOMMU, VIEW_DMA, VIEW_VFIO, VIEW_RDMA, VIEW_NIC, VIEW_QP, VIEWS };
+enum {
+	VIEW_FAULTS,
+	VIEW_IOMMU,
+	VIEW_DMA,
+	VIEW_VFIO,
+	VIEW_RDMA,
+	VIEW_NIC,
+	VIEW_QP,
+	VIEW_LENT,
+	VIEW_PINS,
+	VIEWS
+};
 
 extern const struct view *const views[VIEWS];
-extern const struct view view_iommu, view_dma, view_vfio, view_rdma, view_nic, view_qp;
+extern const struct view view_iommu, view_dma, view_vfio, view_rdma, view_nic, view_qp, view_lent,
+	view_pins;
 
 /* VIEWS if there is no such name. */
 unsigned int view_from(const char *name);

@@ -56,21 +56,16 @@ struct nic_layout {
 
 #define NIC_TX_BUFFER 2048u
 
-static inline __u64 nic_pages(__u64 bytes)
-{
-	return (bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
-}
-
 /* `start`: guest address of the first byte behind the transmit rings, page aligned. */
 static inline struct nic_layout nic_layout(__u64 start, __u32 queues, __u32 depth, __u64 rx_buffer)
 {
-	__u64 array = nic_pages((__u64)depth * sizeof(struct nic_descriptor));
+	__u64 array = whole_pages((__u64)depth * sizeof(struct nic_descriptor));
 	struct nic_layout layout = {
 		.descriptors = start, .completions = start + array, .ring_bytes = 2 * array};
 
 	layout.rx_buffers = start + queues * layout.ring_bytes;
-	layout.tx_buffers = layout.rx_buffers + nic_pages(queues * depth * rx_buffer);
-	layout.end = layout.tx_buffers + nic_pages((__u64)queues * depth * NIC_TX_BUFFER);
+	layout.tx_buffers = layout.rx_buffers + whole_pages(queues * depth * rx_buffer);
+	layout.end = layout.tx_buffers + whole_pages((__u64)queues * depth * NIC_TX_BUFFER);
 	return layout;
 }
 

@@ -60,7 +60,7 @@ static void merge_with_next(struct guest_heap *heap, size_t at)
 
 int guest_heap_take(struct guest_heap *heap, __u64 bytes, __u64 *address)
 {
-	__u64 wanted = (bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+	__u64 wanted = whole_pages(bytes);
 
 	if (!bytes || wanted < bytes)
 		return failed(-EINVAL, "%llu bytes of guest memory: accepted: 1 and more", bytes);

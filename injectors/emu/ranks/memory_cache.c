@@ -157,7 +157,7 @@ static void cache_close(struct rank_memory *memory)
 static int cache_get(struct rank_memory *memory, struct memory_lease *lease)
 {
 	__u64 start = lease->address & ~(PAGE_BYTES - 1);
-	__u64 end = (lease->address + lease->bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+	__u64 end = whole_pages(lease->address + lease->bytes);
 	struct pin_cache *cache = memory->own;
 	struct pin_entry *entry;
 	int err = 0;

@@ -15,11 +15,6 @@ static inline __u32 power_of_two_from(__u32 least)
 	return power;
 }
 
-static inline __u64 whole_pages(__u64 bytes)
-{
-	return (bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
-}
-
 /* Small messages of one direction between two ranks that can be under way: a grant, or an offer and its end, each. */
 static inline __u32 rank_controls(__u32 window)
 {

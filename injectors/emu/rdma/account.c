@@ -82,6 +82,8 @@ void account_state(struct rdma *device, __u64 now_ns)
 				      transport_counters(pair->transport));
 	}
 	observe_counters(device->observe, now_ns);
+	if (device_has_mode(device))
+		queues_reap(device);
 }
 
 void rdma_count_command(struct rdma *device, enum verbs_command_kind kind, bool failed,

@@ -9,16 +9,13 @@
 #include "injectors/emu/dma_guard.h"
 #include "injectors/emu/rdma/rdma_private.h"
 
-#define ABSENT_MOST \
-	(RDMA_MTU_MAX / PAGE_BYTES + 1 + VERBS_SGE_MAX) /* pages that a packet can lie in */
-
 struct data_walk {
 	struct rdma *device;
 	struct rdma_pair *pair;
 	bool write;
 	__u32 held;    /* of device->pieces, referenced */
 	__u32 absents; /* of `absent` */
-	__u64 absent[ABSENT_MOST];
+	__u64 absent[PACKET_PAGES];
 };
 
 /* References a part of a piece, or adds what of it is absent. */
@@ -28,7 +25,7 @@ static int take_part(struct data_walk *walk, __u64 iova, __u64 bytes)
 	__u64 *absent = walk->absent + walk->absents;
 	struct dma *dma = &device->pieces[walk->held];
 	int found = port_dma_try(device->port, pair_queue(walk->pair), device->pasid, iova, bytes,
-				 walk->write, dma, absent, ABSENT_MOST - walk->absents);
+				 walk->write, dma, absent, PACKET_PAGES - walk->absents);
 
 	if (found < 0)
 		return found == -EINVAL ? -EINVAL : -EIO;
@@ -40,18 +37,31 @@ static int take_part(struct data_walk *walk, __u64 iova, __u64 bytes)
 	return 0;
 }
 
+/* Where the region's pages are, one run of them after the other. */
+static int take_runs(struct data_walk *walk, const struct region *region,
+		     const struct verbs_sge *part)
+{
+	__u64 address = part->address, left = part->length, iova, run;
+	int error = 0;
+
+	for (; left && !error; address += run, left -= run) {
+		run = region_run(region, address, left, &iova);
+		error = take_part(walk, iova, run);
+	}
+	return error;
+}
+
 static int take_parts(struct data_walk *walk, const struct rdma_transfer *transfer, __u32 bytes)
 {
 	struct transfer_walk parts = {transfer, .skip = transfer->offset, .left = bytes};
-	unsigned int rights = transfer_rights(transfer);
+	const struct region *region;
 	struct verbs_sge part;
 	int error = 0;
 
 	while (!error && transfer_next(&parts, &part)) {
-		error = region_check(walk->device->regions, part.key, part.address, part.length,
-				     rights);
+		error = transfer_check(walk->pair, transfer, &part, &region);
 		if (!error)
-			error = take_part(walk, part.address, part.length);
+			error = take_runs(walk, region, &part);
 	}
 	return error || !parts.left ? error : -EINVAL;
 }
@@ -90,10 +100,13 @@ static int data_move(void *argument, struct queue_pair *transport,
 
 	if (!error && !walk.absents)
 		error = copy_parts(&walk, packet);
-	if (!error && !walk.absents)
+	if (!error && !walk.absents) {
 		accesses_add(walk.pair, transfer->side, walk.held);
+		times_moved(walk.pair, transfer, bytes);
+	}
 	for (__u32 i = 0; i < walk.held; i++)
 		port_dma_end(device->port, &device->pieces[i]);
+	device->totals.protection += error == -EACCES || error == -EINVAL;
 	if (error || !walk.absents)
 		return error;
 	if (!walk.pair->absent_ns[transfer->side])
@@ -116,13 +129,12 @@ int data_scatter(void *device, struct queue_pair *transport, const struct rdma_t
 
 int data_check(void *argument, struct queue_pair *transport, const struct rdma_transfer *range)
 {
-	const struct rdma *device = argument;
-	unsigned int rights = transfer_rights(range);
+	struct rdma *device = argument;
+	const struct rdma_pair *pair = pair_find(device, transport_pair_number(transport));
 	int error = 0;
 
-	(void)transport;
 	for (__u32 i = 0; i < range->pieces && !error; i++)
-		error = region_check(device->regions, range->piece[i].key, range->piece[i].address,
-				     range->piece[i].length, rights);
+		error = transfer_check(pair, range, &range->piece[i], NULL);
+	device->totals.protection += error != 0;
 	return error;
 }

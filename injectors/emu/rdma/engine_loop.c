@@ -62,7 +62,8 @@ static bool engine_poll(struct rdma *device, __u64 now_ns)
 		struct rdma_pair *pair = device->live[i];
 		__u64 deadline;
 
-		any |= pair_poll(pair);
+		if (!device_forwards_posts(device))
+			any |= pair_poll(pair);
 		deadline = transport_deadline(pair->transport);
 		if (deadline && deadline <= now_ns) {
 			transport_timeout(pair->transport, now_ns);
@@ -156,6 +157,7 @@ void *rdma_engine(void *argument)
 	struct rdma *device = argument;
 	__u64 idle_ns = 0, nap_ns = NAP_NS;
 
+	thread_short_slices();
 	while (!atomic_load_explicit(&device->stopping, memory_order_acquire)) {
 		__u32 seen = doorbell_count(device->bell);
 

@@ -174,12 +174,20 @@ static void add_request(struct rdma_fault *fault, const struct rdma_transfer *tr
 {
 	struct transfer_walk parts = {transfer, .skip = transfer->offset,
 				      .left = transfer->total - transfer->offset};
-	unsigned int rights = transfer_rights(transfer);
+	const struct region *region;
 	struct verbs_sge part;
+	__u32 looked = 0;
+	__u64 iova, run;
 
+	/* Scattered pages are looked at one by one: not at more than a report can have. */
 	while (transfer_next(&parts, &part) &&
-	       !region_check(fault->device->regions, part.key, part.address, part.length, rights))
-		add_absent(fault, part.address, part.length);
+	       !transfer_check(fault->pair, transfer, &part, &region)) {
+		for (; part.length && looked++ < FAULT_PAGES;
+		     part.address += run, part.length -= (__u32)run) {
+			run = region_run(region, part.address, part.length, &iova);
+			add_absent(fault, iova, run);
+		}
+	}
 }
 
 static bool has_page(const struct rdma_fault *fault, __u64 page)

@@ -12,12 +12,16 @@
 
 static const char hostile_index[] = "a doorbell word that goes back, or beyond the queue";
 
-int pinned_find(struct rdma *device, struct pinned *memory, __u64 iova, __u64 bytes)
+int pinned_find(struct rdma *device, struct pinned *memory, unsigned char *host, __u64 iova,
+		__u64 bytes)
 {
 	struct dma *dma = &device->faults.probe;
 	__u64 absent;
 	int found;
 
+	*memory = (struct pinned){host, iova, bytes};
+	if (host)
+		return 0;
 	if (bytes > WINDOW_MOST)
 		return -EINVAL;
 	found = port_dma_try(device->port, 0, device->pasid, iova, bytes, true, dma, &absent, 1);
@@ -30,11 +34,6 @@ int pinned_find(struct rdma *device, struct pinned *memory, __u64 iova, __u64 by
 	return found;
 }
 
-static const struct verbs_pair_words *pair_words(const struct rdma_pair *pair)
-{
-	return (const void *)pair->memory.host;
-}
-
 static const unsigned char *sends_of(const struct rdma_pair *pair)
 {
 	return pair->memory.host + sizeof(struct verbs_pair_words);
@@ -45,60 +44,55 @@ static const unsigned char *receives_of(const struct rdma_pair *pair)
 	return sends_of(pair) + pair->setup.send_depth * sizeof(struct verbs_send);
 }
 
-static void pair_blame(struct rdma_pair *pair, const char *why)
+void pair_blame(struct rdma_pair *pair, const char *why)
 {
 	if (!pair->fail)
 		pair->device->totals.hostile++;
 	pair->fail = why;
 }
 
-/* Reads a doorbell word. True: it has moved on. */
-static bool read_posted(struct rdma_pair *pair, struct pair_ring *ring, const __u64 *word,
-			__u32 depth)
+/* What a ring has said: true, if there is something. */
+static bool ring_heard(struct rdma_pair *pair, int result)
 {
-	__u64 posted;
-
-	if (dma_guard_copy(&posted, word, sizeof(posted))) {
+	if (result == -EFAULT)
 		port_dma_violation(pair->device->port, pair->memory.iova);
+	if (result < 0)
 		pair_blame(pair, hostile_index);
-		return false;
-	}
-	if (posted == ring->posted)
-		return false;
-	if (posted < ring->posted || posted - ring->given > depth) {
-		pair_blame(pair, hostile_index);
-		return false;
-	}
-	ring->posted = posted;
-	atomic_thread_fence(memory_order_acquire);
-	return true;
+	return result > 0;
 }
 
-/* Some of what is posted, up to the ring's end. */
-static bool fetch_entries(struct rdma_pair *pair, struct pair_ring *ring,
-			  const unsigned char *entries, __u32 depth, void *into)
+static bool read_sent(struct rdma_pair *pair)
 {
-	const size_t size = sizeof(struct verbs_send);
-	__u64 at = ring->fetched & (depth - 1), count = ring->posted - ring->fetched;
+	__u64 before = pair->sends.posted;
+	int result = pair_ring_read(&pair->sends, &pair->words->sent, pair->setup.send_depth);
 
-	if (count > PAIR_FETCH)
-		count = PAIR_FETCH;
-	if (count > depth - at)
-		count = depth - at;
-	if (!count)
-		return false;
-	if (dma_guard_copy(into, entries + at * size, count * size)) {
-		port_dma_violation(pair->device->port, pair->memory.iova);
-		pair_blame(pair, hostile_index);
-		return false;
-	}
-	ring->fetched += count;
-	return true;
+	if (result > 0)
+		times_posted(pair, before, pair->sends.posted);
+	return ring_heard(pair, result);
+}
+
+static bool read_received(struct rdma_pair *pair)
+{
+	return !pair->shared &&
+	       ring_heard(pair, pair_ring_read(&pair->receives, &pair->words->received,
+					       pair->setup.receive_depth));
 }
 
 static bool is_flushed(const struct rdma_pair *pair)
 {
 	return transport_state(pair->transport) == VERBS_ERROR;
+}
+
+/* The first key by which it would touch memory, of either side. */
+static void kill_key(struct verbs_send *send)
+{
+	for (__u32 i = 0; i < send->pieces && i < VERBS_SGE_MAX; i++) {
+		if (!send->piece[i].length)
+			continue;
+		send->piece[i].key = 0;
+		return;
+	}
+	send->remote_key = 0;
 }
 
 bool pair_next_send(void *argument, struct queue_pair *transport, struct verbs_send *send)
@@ -108,10 +102,15 @@ bool pair_next_send(void *argument, struct queue_pair *transport, struct verbs_s
 
 	if (ring->given == ring->fetched) {
 		pair->send_first = ring->given;
-		if (!fetch_entries(pair, ring, sends_of(pair), pair->setup.send_depth, pair->send))
+		if (!ring_heard(pair, pair_ring_fetch(ring, sends_of(pair), pair->setup.send_depth,
+						      pair->send)))
 			return false;
 	}
 	*send = pair->send[ring->given - pair->send_first];
+	if (!is_flushed(pair) &&
+	    inject_fire(pair->device->injections, INJECT_DEAD_KEY, pair->device->place.index))
+		kill_key(send);
+	times_given(pair, ring->given, send);
 	ring->given++;
 	return true;
 }
@@ -121,14 +120,15 @@ bool pair_next_receive(void *argument, struct queue_pair *transport, struct verb
 	struct rdma_pair *pair = pair_find(argument, transport_pair_number(transport));
 	struct pair_ring *ring = &pair->receives;
 
+	if (pair->shared)
+		return shared_next(pair, receive);
 	if (ring->given == ring->fetched) {
 		/* Nobody polls this word: what is posted is asked for when it is needed. */
-		if (ring->fetched == ring->posted)
-			(void)read_posted(pair, ring, &pair_words(pair)->received,
-					  pair->setup.receive_depth);
+		if (ring->fetched == ring->posted && !device_forwards_posts(pair->device))
+			(void)read_received(pair);
 		pair->receive_first = ring->given;
-		if (!fetch_entries(pair, ring, receives_of(pair), pair->setup.receive_depth,
-				   pair->receive))
+		if (!ring_heard(pair, pair_ring_fetch(ring, receives_of(pair),
+						      pair->setup.receive_depth, pair->receive)))
 			return false;
 	}
 	*receive = pair->receive[ring->given - pair->receive_first];
@@ -142,10 +142,9 @@ bool pair_poll(struct rdma_pair *pair)
 
 	if (pair->fail == hostile_index)
 		return false;
-	moved = read_posted(pair, &pair->sends, &pair_words(pair)->sent, pair->setup.send_depth);
-	if (is_flushed(pair))
-		moved |= read_posted(pair, &pair->receives, &pair_words(pair)->received,
-				     pair->setup.receive_depth);
+	moved = read_sent(pair);
+	if (is_flushed(pair) || device_forwards_posts(pair->device))
+		moved |= read_received(pair);
 	if (moved)
 		transport_posted(pair->transport);
 	return moved;
@@ -156,6 +155,8 @@ void pair_fail(struct rdma_pair *pair, __u64 now_ns)
 	if (!pair->fail || is_flushed(pair))
 		return;
 	(void)transport_modify(pair->transport, VERBS_ERROR, 0, 0, 0, now_ns);
+	if (pair->setup.failed)
+		pair->setup.failed(pair->setup.failed_of, VERBS_PAIR_FAILED, pair->number);
 }
 
 const struct transport_ops rdma_transport_ops = {
@@ -165,6 +166,7 @@ const struct transport_ops rdma_transport_ops = {
 	.next_send = pair_next_send,
 	.next_receive = pair_next_receive,
 	.complete = pair_complete,
+	.retire = pair_retire,
 	.tell = account_event,
 	.new_token = account_token,
 };
@@ -175,7 +177,7 @@ static struct rdma_queue *queue_of(const struct rdma *device, __u32 number)
 }
 
 struct pair_call {
-	const struct rdma_pair_setup *setup;
+	const struct verbs_pair_setup *setup;
 	__u32 number, peer;
 	enum verbs_pair_state state;
 	bool loopback;
@@ -193,60 +195,104 @@ static int new_number(struct rdma *device, __u32 *number)
 	return 0;
 }
 
-static int do_create_pair(struct rdma *device, void *argument)
+static void free_pair(struct rdma_pair *pair)
 {
-	struct pair_call *call = argument;
-	const struct rdma_pair_setup *setup = call->setup;
-	struct rdma_pair *pair;
-	int error = new_number(device, &call->number);
+	transport_pair_destroy(pair->transport);
+	times_free(pair);
+	free(pair);
+}
+
+/* Its memory, its words and its transport. */
+static int pair_equip(struct rdma *device, struct rdma_pair *pair)
+{
+	const struct verbs_pair_setup *setup = &pair->setup;
+	int error = pinned_find(device, &pair->memory, setup->host, setup->iova,
+				verbs_pair_bytes(setup->send_depth, setup->receive_depth));
 
 	if (error)
 		return error;
-	if (!queue_of(device, setup->send_queue) || !queue_of(device, setup->receive_queue))
-		return -ENOENT;
-	pair = calloc(1, sizeof(*pair));
-	if (!pair)
-		return -ENOMEM;
-	*pair = (struct rdma_pair){
-		.device = device,
-		.setup = *setup,
-		.number = call->number,
-		.send_queue = queue_of(device, setup->send_queue),
-		.receive_queue = queue_of(device, setup->receive_queue),
-	};
-	error = pinned_find(device, &pair->memory, setup->iova,
-			    verbs_pair_bytes(setup->send_depth, setup->receive_depth));
+	pair->words = (struct verbs_pair_words *)pair->memory.host;
+	if (setup->doorbells) {
+		pair->words = &setup->doorbells[pair->number & (VERBS_QUEUE_PAIRS_MAX - 1)];
+		memset(pair->words, 0, sizeof(*pair->words));
+	}
+	error = times_create(pair);
 	if (!error)
 		error = transport_pair_create(&pair->transport, &device->transport,
 					      &rdma_transport_ops, device, pair->number,
-					      setup->send_depth, setup->receive_depth);
+					      setup->send_depth, setup->receive_depth ?: 1);
+	return error;
+}
+
+static int new_pair(struct rdma *device, const struct verbs_pair_setup *setup, __u32 number)
+{
+	struct rdma_pair *pair = calloc(1, sizeof(*pair));
+	int error;
+
+	if (!pair)
+		return -ENOMEM;
+	pair->device = device;
+	pair->setup = *setup;
+	pair->number = number;
+	pair->send_queue = queue_of(device, setup->send_queue);
+	pair->receive_queue = queue_of(device, setup->receive_queue);
+	pair->shared = shared_of(device, setup->shared);
+	error = pair_equip(device, pair);
 	if (error) {
-		free(pair);
+		free_pair(pair);
 		return error;
 	}
 	pair->send_queue->users++;
 	pair->receive_queue->users++;
-	device->pairs[pair->number & (VERBS_QUEUE_PAIRS_MAX - 1)] = pair;
+	if (pair->shared)
+		pair->shared->users++;
+	device->pairs[number & (VERBS_QUEUE_PAIRS_MAX - 1)] = pair;
 	return 0;
 }
 
-static bool pair_depth_valid(__u32 depth)
+static int do_create_pair(struct rdma *device, void *argument)
 {
-	return depth && depth <= VERBS_DEPTH_MAX && !(depth & (depth - 1));
+	struct pair_call *call = argument;
+	const struct verbs_pair_setup *setup = call->setup;
+	int error = new_number(device, &call->number);
+
+	if (error)
+		return error;
+	if (!queue_of(device, setup->send_queue) || !queue_of(device, setup->receive_queue) ||
+	    (setup->shared != VERBS_NO_SRQ && !shared_of(device, setup->shared)))
+		return -ENOENT;
+	return new_pair(device, setup, call->number);
 }
 
-int rdma_pair_create(struct rdma *device, const struct rdma_pair_setup *setup, __u32 *number)
+int rdma_pair_create(struct rdma *device, const struct verbs_pair_setup *setup, __u32 *number)
 {
+	bool receives = setup->receive_depth || setup->shared == VERBS_NO_SRQ;
 	struct pair_call call = {.setup = setup};
 	int error;
 
-	if (!pair_depth_valid(setup->send_depth) || !pair_depth_valid(setup->receive_depth) ||
+	if (!depth_valid(setup->send_depth) || (receives && !depth_valid(setup->receive_depth)) ||
 	    setup->iova & (PAGE_BYTES - 1))
 		return -EINVAL;
 	error = engine_do(device, do_create_pair, &call);
 	if (!error)
 		*number = call.number;
 	return error;
+}
+
+static int pair_posted(struct rdma *device, void *argument)
+{
+	struct rdma_pair *pair = pair_find(device, *(__u32 *)argument);
+
+	if (!pair)
+		return -ENOENT;
+	if (pair->connected)
+		(void)pair_poll(pair);
+	return 0;
+}
+
+int rdma_pair_posted(struct rdma *device, __u32 number)
+{
+	return engine_do(device, pair_posted, &number);
 }
 
 static void set_live(struct rdma *device, struct rdma_pair *pair, bool live)
@@ -274,10 +320,11 @@ void pair_release(struct rdma *device, struct rdma_pair *pair)
 	account_pair_gone(device, pair);
 	pair->send_queue->users--;
 	pair->receive_queue->users--;
+	if (pair->shared)
+		pair->shared->users--;
 	device->pairs[index] = NULL;
 	device->generations[index] = (__u8)((device->generations[index] + 1) % PAIR_GENERATIONS);
-	transport_pair_destroy(pair->transport);
-	free(pair);
+	free_pair(pair);
 }
 
 static int destroy_pair(struct rdma *device, void *argument)
@@ -299,9 +346,8 @@ int rdma_pair_destroy(struct rdma *device, __u32 number)
 static void forget_posted(struct rdma_pair *pair)
 {
 	faults_forget(pair);
-	(void)read_posted(pair, &pair->sends, &pair_words(pair)->sent, pair->setup.send_depth);
-	(void)read_posted(pair, &pair->receives, &pair_words(pair)->received,
-			  pair->setup.receive_depth);
+	(void)read_sent(pair);
+	(void)read_received(pair);
 	pair->fail = NULL;
 	pair->sends.fetched = pair->sends.given = pair->sends.posted;
 	pair->receives.fetched = pair->receives.given = pair->receives.posted;

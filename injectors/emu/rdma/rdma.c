@@ -8,7 +8,8 @@
 #include <time.h>
 
 #include "injectors/emu/dma_guard.h"
-#include "injectors/emu/machine.h"
+#include "injectors/emu/hyv/hyv_host.h"
+#include "injectors/emu/machine_private.h"
 #include "injectors/emu/rdma/rdma_private.h"
 #include "injectors/emu/thread.h"
 #include "injectors/emu/verbs/verbs_backend.h"
@@ -61,6 +62,11 @@ const struct rdma_place *rdma_place(const struct rdma *device)
 struct verbs_backend *rdma_backend(const struct rdma *device)
 {
 	return device->backend;
+}
+
+struct hyv_host *rdma_host(const struct rdma *device)
+{
+	return device->host;
 }
 
 struct region_table *rdma_regions(struct rdma *device)
@@ -143,7 +149,9 @@ static void rdma_destroy(struct rdma *device)
 	if (device->observe)
 		observe_counters(device->observe, monotonic_ns());
 	for (__u32 i = 0; i < VERBS_QUEUES_MAX; i++)
-		free(device->completion_queues[i]);
+		queue_free(device->completion_queues[i]);
+	for (__u32 i = 0; i < VERBS_SRQS_MAX; i++)
+		free(device->shared[i]);
 	if (device->link && device->result)
 		account_totals(device, device->result);
 	rdma_link_close(device->link);
@@ -161,8 +169,8 @@ static int rdma_run(struct rdma *device)
 	int error = dma_guard_install();
 
 	if (!error)
-		error = thread_start(&device->thread, NULL, rdma_engine, device, "rdma %s",
-				     device->place.name);
+		error = thread_start(&device->thread, &device->settings->engine_cpus, rdma_engine,
+				     device, "rdma %s", device->place.name);
 	device->running = !error;
 	return error;
 }
@@ -175,6 +183,27 @@ static void rdma_end(struct rdma *device)
 	pthread_join(device->thread, NULL);
 	device->running = false;
 	pthread_mutex_unlock(&device->callers);
+}
+
+static int control_start(struct rdma *device)
+{
+	int error;
+
+	if (device->settings->mode == RDMA_MODE_NONE)
+		return verbs_backend_start(&device->backend, device);
+	error = verbs_host_start(&device->host, device);
+	if (!error)
+		device->backend = hyv_host_backend(device->host);
+	return error;
+}
+
+/* It destroys what its guest has left, for which it needs the engine. */
+static void control_stop(struct rdma *device)
+{
+	if (device->host)
+		hyv_host_destroy(device->host);
+	else
+		verbs_backend_destroy(device->backend);
 }
 
 int rdma_start(void **model, struct port *port, const struct device_setup *setup)
@@ -191,6 +220,10 @@ int rdma_start(void **model, struct port *port, const struct device_setup *setup
 	device->pasid = setup->channel->config.pasid;
 	device->queues = setup->channel->config.queues;
 	device->result = setup->rdma;
+	device->injections = machine_injections(setup->machine);
+	device->tenant = setup->machine->config.devices[setup->index].tenant;
+	for (int step = 0; step < RDMA_STEPS; step++)
+		atomic_init(&device->least_ns[step], UINT64_MAX);
 	pthread_mutex_init(&device->callers, NULL);
 	pthread_mutex_init(&device->counting, NULL);
 	set_transport(device, setup->peer_settings);
@@ -198,7 +231,7 @@ int rdma_start(void **model, struct port *port, const struct device_setup *setup
 	if (!error)
 		error = rdma_run(device);
 	if (!error)
-		error = verbs_backend_start(&device->backend, device);
+		error = control_start(device);
 	if (error) {
 		if (device->running)
 			rdma_end(device);
@@ -213,8 +246,7 @@ void rdma_stop(void *model)
 {
 	struct rdma *device = model;
 
-	/* It destroys what its guest has left, for which it needs the engine. */
-	verbs_backend_destroy(device->backend);
+	control_stop(device);
 	rdma_end(device);
 	rdma_destroy(device);
 }

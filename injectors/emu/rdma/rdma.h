@@ -14,7 +14,9 @@
 #include "injectors/emu/rdma/rdma_settings.h"
 #include "injectors/emu/rdma/regions.h"
 #include "injectors/emu/rdma_totals.h"
+#include "injectors/emu/verbs/verbs_backend.h"
 
+struct hyv_host;
 struct machine;
 struct rdma;
 struct verbs_backend;
@@ -30,26 +32,31 @@ struct rdma_place {
 const struct rdma_place *rdma_place(const struct rdma *device);
 /* What its class's start() made besides: the backend, by which a driver finds the registers. */
 struct verbs_backend *rdma_backend(const struct rdma *device);
+/* Of a device with a mode (hyv_host.h); NULL: it has none. */
+struct hyv_host *rdma_host(const struct rdma *device);
 
 struct region_table *rdma_regions(struct rdma *device);
 /* Returns once the engine uses no region that had been retired before the call. */
 void rdma_quiesce(struct rdma *device);
 
-/* iova: of verbs_completion_bytes(depth), page aligned, pinned. eventfd: written 1 to when there is more than `armed` says, -1: none;
- * the caller's. -EINVAL (depth), -ENOSPC. */
-int rdma_queue_create(struct rdma *device, __u64 iova, __u32 depth, int eventfd, __u32 *number);
+/* As verbs_backend.h says of setup and number. -EINVAL (depth, alignment), -ENOSPC, -EFAULT (not pinned), -ENOMEM. */
+int rdma_queue_create(struct rdma *device, const struct verbs_queue_setup *setup, __u32 *number);
 /* -ENOENT; -EBUSY: a queue pair uses it. */
 int rdma_queue_destroy(struct rdma *device, __u32 number);
 
-struct rdma_pair_setup {
-	__u64 iova; /* of verbs_pair_bytes(), page aligned, pinned */
-	__u32 send_depth, receive_depth;
-	__u32 send_queue, receive_queue; /* completion queues; may be the same */
-};
+/* Likewise. Its entries are taken in order, by whichever of its queue pairs needs one: when an entry has completed,
+ * it and all before it are free, though some of these have not completed yet. */
+int rdma_shared_create(struct rdma *device, const struct verbs_shared_setup *setup, __u32 *number);
+/* -ENOENT; -EBUSY: a queue pair takes from it. */
+int rdma_shared_destroy(struct rdma *device, __u32 number);
+
 /* In VERBS_RESET. The number has 24 bits and is another at each use of a place, so that what is still on its way
- * to a former queue pair finds none. -EINVAL, -ENOENT (no such completion queue), -ENOSPC (`queue_pairs`). */
-int rdma_pair_create(struct rdma *device, const struct rdma_pair_setup *setup, __u32 *number);
+ * to a former queue pair finds none. A line of doorbells is zeroed. With a shared receive queue receive_depth may be 0. -EINVAL,
+ * -ENOENT (no such completion or shared receive queue), -ENOSPC (`queue_pairs`). */
+int rdma_pair_create(struct rdma *device, const struct verbs_pair_setup *setup, __u32 *number);
 int rdma_pair_destroy(struct rdma *device, __u32 number);
+/* A forwarded post: looks at its doorbell words once. With forward_posts nothing else does. -ENOENT. */
+int rdma_pair_posted(struct rdma *device, __u32 number);
 /* peer: the other one's number, of the peer device, or of this device with loopback; counts for VERBS_RTR. -ENOENT, -EINVAL as
  * transport_modify(). */
 int rdma_pair_modify(struct rdma *device, __u32 number, enum verbs_pair_state state, __u32 peer,
@@ -64,6 +71,13 @@ void rdma_count_pinned(struct rdma *device, __s64 bytes);
 
 /* CPU time of the engine's thread, ns. Any thread. */
 __u64 rdma_engine_ns(const struct rdma *device);
+/*
+ * The least that a work request of the device's own has taken from its being written to its doorbell's being seen, from there to its
+ * completion's being written, and until the guest has taken that: what each takes where both who are in it run at
+ * once, however busy the machine is. UINT64_MAX: there was none, or the device has no mode. Any thread.
+ */
+enum rdma_step { RDMA_STEP_POST, RDMA_STEP_DEVICE, RDMA_STEP_REAP, RDMA_STEPS };
+void rdma_least(const struct rdma *device, __u64 least_ns[RDMA_STEPS]);
 /* As they stand; any thread. After the device has stopped, device_setup.rdma has the last. */
 void rdma_totals_now(struct rdma *device, struct rdma_totals *totals);
 

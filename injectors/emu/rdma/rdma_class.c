@@ -2,9 +2,12 @@
 /* The model `rdma`: its options, and what it agrees to. */
 #include <errno.h>
 
+#include "injectors/emu/hyv/hyv_layout.h"
 #include "injectors/emu/machine.h"
 #include "injectors/emu/ranks/ranks_driver.h"
+#include "injectors/emu/hyv/hyv_layout.h"
 #include "injectors/emu/rdma/rdma_private.h"
+#include "injectors/emu/verbs_load/verbs_load_driver.h"
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
 
@@ -22,7 +25,20 @@ static struct device_peer rdma_peer(struct device_settings *settings)
 
 static const char *rdma_variant(const struct device_settings *settings)
 {
-	return fault_policies[settings_of(settings)->fault]->name;
+	static const char *const modes[RDMA_MODES] = {
+		[RDMA_MODE_NATIVE] = "native",
+		[RDMA_MODE_HYBRID] = "hybrid",
+		[RDMA_MODE_PASSTHROUGH] = "passthrough",
+		[RDMA_MODE_ODP] = "odp",
+	};
+	const struct rdma_settings *s = settings_of(settings);
+
+	return s->mode ? modes[s->mode] : fault_policies[s->fault]->name;
+}
+
+static bool rdma_has_mode(const struct device_settings *settings)
+{
+	return settings_of(settings)->mode != RDMA_MODE_NONE;
 }
 
 /* Its guest's rings and messages may lie anywhere: all of its memory is the device's to write. */
@@ -45,6 +61,13 @@ static const struct option_choice prefaults[] = {
 	{"page", RDMA_PREFAULT_PAGE}, {"request", RDMA_PREFAULT_REQUEST}, {NULL, 0}};
 static const struct option_choice profiles[] = {
 	{"ideal", RDMA_PROFILE_IDEAL}, {"connectx", RDMA_PROFILE_CONNECTX}, {NULL, 0}};
+
+static const struct option_choice modes[] = {
+	{"none", RDMA_MODE_NONE},     {"native", RDMA_MODE_NATIVE},
+	{"hybrid", RDMA_MODE_HYBRID}, {"passthrough", RDMA_MODE_PASSTHROUGH},
+	{"odp", RDMA_MODE_ODP},	      {NULL, 0}};
+#define ANY_MODE	 "native,hybrid,passthrough,odp"
+#define THROUGH_THE_HOST "hybrid,odp"
 
 /* In the order of fault_policies[]. */
 enum {
@@ -79,6 +102,8 @@ static const struct option_row rdma_rows[] = {
 	 .meaning = "payload of a packet in bytes, the same at both ends"},
 	{"device", "queue_pairs", OPTION_COUNT, SETTING(queue_pairs), 1, VERBS_QUEUE_PAIRS_MAX,
 	 "256", .meaning = "queue pairs that there can be at once"},
+	{"device", "engine_cpus", OPTION_CPUS, SETTING(engine_cpus), .otherwise = "",
+	 .meaning = "CPUs of the device's own thread; empty: all"},
 	{"device", "timeout", OPTION_TIME, SETTING(timeout_ns), 0, 1e10, "67ms",
 	 .meaning = "without an acknowledgement packets are sent again; 0: never"},
 	{"device", "retries", OPTION_COUNT, SETTING(retries), 0, TRANSPORT_RETRIES_MAX, "7",
@@ -110,14 +135,51 @@ static const struct option_row rdma_rows[] = {
 	 .meaning = "times of the device itself, which are set, not measured. ideal: none; "
 		    "connectx: 150 us before a request and 48 us after its response (NPF, figure "
 		    "3)"},
+	{"device", "mode", OPTION_CHOICE, SETTING(mode), .otherwise = "none", .choices = modes,
+	 .meaning =
+		 "how its guest controls it. none: a thread of the machine, pins are an account; "
+		 "native: as an application of the host; hybrid: verbs go through the host, "
+		 "data does not (HyV); passthrough: all of its memory is pinned and the device "
+		 "is the guest's; odp: as hybrid, nothing but queues is pinned and the device "
+		 "faults"},
+	{"device", "skip_contiguous", OPTION_BOOL, SETTING(skip_contiguous), .otherwise = "no",
+	 .meaning = "regions in one piece of guest memory are not remapped; HyV remaps all but "
+		    "those of one page",
+	 .needs = {{"mode", THROUGH_THE_HOST}}},
+	{"device", "host_queues", OPTION_BOOL, SETTING(host_queues), .otherwise = "no",
+	 .meaning = "queues are memory of the host that the guest maps, as Chelsio's; no: the "
+		    "guest's, as ConnectX's",
+	 .needs = {{"mode", THROUGH_THE_HOST}}},
+	{"device", "forward_posts", OPTION_BOOL, SETTING(forward_posts), .otherwise = "no",
+	 .meaning = "posts go as commands, as SoftiWARP's: the device looks at no doorbell by "
+		    "itself",
+	 .needs = {{"mode", THROUGH_THE_HOST}}},
+	{"device", "install_time", OPTION_TIME, SETTING(install_ns), 0, 1e10, "0",
+	 .meaning = "the device's own time to create a queue pair, which is set, not measured",
+	 .needs = {{"mode", ANY_MODE}}},
+	{"device", "install_entry_time", OPTION_TIME, SETTING(install_entry_ns), 0, 1e9, "0",
+	 .meaning = "likewise for each entry of its queues", .needs = {{"mode", ANY_MODE}}},
+	{"device", "register_page_time", OPTION_TIME, SETTING(register_page_ns), 0, 1e9, "0",
+	 .meaning = "likewise for each page of a region", .needs = {{"mode", ANY_MODE}}},
 };
 
-/* The command ring; what else is pinned its guest asks for. */
+/* The command ring, or in mode passthrough all of it; what else is pinned its guest asks for. */
 static __u64 rdma_pins(const struct device_config *device, __u64 bytes)
 {
-	(void)device;
-	(void)bytes;
-	return PAGE_BYTES;
+	switch (settings_of(&device->settings)->mode) {
+	case RDMA_MODE_PASSTHROUGH:
+		return bytes;
+	case RDMA_MODE_HYBRID:
+	case RDMA_MODE_ODP:
+		return 0;
+	default:
+		return PAGE_BYTES;
+	}
+}
+
+static const struct device_driver *rdma_choose_driver(const struct driver_setup *setup)
+{
+	return setup->verbs ? &verbs_load_driver : &rdma_driver;
 }
 
 const struct device_class rdma_class = {
@@ -135,6 +197,8 @@ const struct device_class rdma_class = {
 	.pins = rdma_pins,
 	.start = rdma_start,
 	.stop = rdma_stop,
+	.has_mode = rdma_has_mode,
 	.variant = rdma_variant,
 	.driver = &rdma_driver,
+	.choose_driver = rdma_choose_driver,
 };

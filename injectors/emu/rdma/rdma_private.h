@@ -11,8 +11,12 @@
 #include "injectors/emu/rdma/fault_policy.h"
 #include "injectors/emu/rdma/rdma_link.h"
 #include "injectors/emu/rdma/observe.h"
+#include "injectors/emu/hyv/hyv_layout.h"
 #include "injectors/emu/rdma/rdma.h"
 
+#define PACKET_PAGES                     \
+	(RDMA_MTU_MAX / PAGE_BYTES + 1 + \
+	 VERBS_SGE_MAX) /* that a packet can lie in: LOOKUP_DMA_MAX is more */
 #define PAIR_FETCH   16 /* entries of a queue that are fetched by one DMA */
 #define QUEUE_STAGED 64 /* completions that are written by one DMA */
 #define FAULT_PAGES \
@@ -34,14 +38,22 @@ struct rdma_queue {
 	__u32 number, depth;
 	struct pinned memory;
 	int eventfd;
-	__u32 users; /* queue pairs, twice if for both */
-	bool broken; /* its guest has written nonsense into its words */
-	bool dirty;  /* in the device's list of those to be flushed */
+	void (*notify)(void *argument, __u32 number);
+	void *argument;
+	verbs_failed *failed;
+	void *failed_of;
+	__u32 users;  /* queue pairs, twice if for both */
+	bool broken;  /* its guest has written nonsense into its words, or it has overrun */
+	bool overrun; /* a completion found no room, which its guest was told: none comes any more */
+	bool dirty;   /* in the device's list of those to be flushed */
 	__u32 staged_count;
 	__u64 written; /* published */
 	__u64 taken;   /* as last read */
 	__u64 told;    /* the value of `armed` that was told; VERBS' ~0: none */
 	struct rdma_queue *next_dirty;
+	/* Of a device with a mode: what is told of the work request of each entry, once the guest has taken it. */
+	struct work_request_told *told_of;
+	__u64 reaped; /* entries that have been told of */
 	struct verbs_completion staged[QUEUE_STAGED];
 };
 
@@ -72,11 +84,25 @@ struct access_batch {
 	struct io_range range[ACCESS_RANGES];
 };
 
+/* A shared receive queue: its pairs take what is posted in order, each for itself. */
+struct rdma_shared {
+	__u32 number, depth, domain, users;
+	struct pinned memory;
+	bool broken; /* its guest has written nonsense into its word */
+	struct pair_ring ring;
+	__u64 first; /* index of the first of these */
+	struct verbs_receive receive[PAIR_FETCH];
+};
+
 struct rdma_pair {
 	struct rdma *device;
 	struct queue_pair *transport;
-	struct rdma_pair_setup setup;
+	struct verbs_pair_setup setup;
 	struct pinned memory;
+	struct verbs_pair_words *words; /* behind doorbells, or in its memory */
+	struct rdma_shared *shared;	/* NULL: it has its own receive queue */
+	__u64 shared_entry;		/* of what it took last from there */
+	struct send_times *times;	/* NULL: nobody asks */
 	struct rdma_queue *send_queue, *receive_queue;
 	__u32 number, peer, at; /* at: among the live ones */
 	bool loopback, connected;
@@ -147,7 +173,10 @@ struct rdma {
 	struct rdma_link_end *link;
 	struct observe *observe;
 	struct verbs_backend *backend;
+	struct hyv_host *host; /* of which the backend is; NULL: it has no mode */
 	struct rdma_totals *result;
+	struct inject_table *injections;
+	__u32 tenant; /* index in the machine */
 
 	pthread_mutex_t callers; /* one call at a time */
 	_Atomic(struct engine_call *) call;
@@ -160,16 +189,19 @@ struct rdma {
 	struct rdma_pair *pairs[VERBS_QUEUE_PAIRS_MAX];
 	__u8 generations[VERBS_QUEUE_PAIRS_MAX];
 	struct rdma_queue *completion_queues[VERBS_QUEUES_MAX];
+	struct rdma_shared *shared[VERBS_SRQS_MAX];
 	struct rdma_pair *live[VERBS_QUEUE_PAIRS_MAX]; /* those that can do something */
 	__u32 live_count, turn;
 	struct rdma_queue *dirty;
 	struct fault_unit faults;
-	struct dma pieces[VERBS_SGE_MAX];
+	struct dma pieces[PACKET_PAGES];
 	struct access_batch *accesses; /* one a queue of the port */
 	__u64 accessed;		       /* a bit for each that has something */
 	__u64 swept_ns;		       /* when open ranges were looked through */
 	__u64 round_ns;		       /* when this round has begun */
 	__u64 state_ns;		       /* when the pairs' state is told next */
+
+	_Atomic __u64 least_ns[RDMA_STEPS]; /* rdma_least() */
 
 	struct rdma_totals totals; /* what is counted here; of destroyed pairs the sums */
 	pthread_mutex_t counting;  /* of what the backend's thread counts */
@@ -191,6 +223,37 @@ static inline __u16 pair_queue(const struct rdma_pair *pair)
 static inline bool side_writes(enum rdma_side side)
 {
 	return side == RDMA_INITIATOR_WRITES || side == RDMA_RESPONDER_WRITES;
+}
+
+static inline bool side_initiates(enum rdma_side side)
+{
+	return side == RDMA_INITIATOR_READS || side == RDMA_INITIATOR_WRITES;
+}
+
+/* Posts are heard of by command alone, which is a way through the host: where there is none they are stores. */
+static inline bool device_forwards_posts(const struct rdma *device)
+{
+	const struct rdma_settings *settings = device->settings;
+
+	return settings->forward_posts &&
+	       (settings->mode == RDMA_MODE_HYBRID || settings->mode == RDMA_MODE_ODP);
+}
+
+static inline bool device_has_mode(const struct rdma *device)
+{
+	return device->settings->mode;
+}
+
+static inline bool depth_valid(__u32 depth)
+{
+	return depth && depth <= VERBS_DEPTH_MAX && !(depth & (depth - 1));
+}
+
+static inline struct verbs_completion *queue_entry(const struct rdma_queue *queue, __u64 index)
+{
+	return (struct verbs_completion *)(queue->memory.host +
+					   sizeof(struct verbs_completion_words)) +
+	       (index & (queue->depth - 1));
 }
 
 static inline unsigned int transfer_rights(const struct rdma_transfer *transfer)
@@ -230,6 +293,22 @@ static inline bool transfer_next(struct transfer_walk *walk, struct verbs_sge *p
 	return false;
 }
 
+/* A piece, or a part of one, against what its key stands for. What a shared receive queue gave is of that queue's domain. */
+static inline int transfer_check(const struct rdma_pair *pair, const struct rdma_transfer *transfer,
+				 const struct verbs_sge *part, const struct region **region)
+{
+	bool receive = transfer->side == RDMA_RESPONDER_WRITES && !transfer->remote;
+	const struct region_range range = {
+		.address = part->address,
+		.bytes = part->length,
+		.key = part->key,
+		.domain = receive && pair->shared ? pair->shared->domain : pair->setup.domain,
+		.rights = transfer_rights(transfer),
+	};
+
+	return region_check(pair->device->regions, &range, region);
+}
+
 extern const struct device_class rdma_class;
 
 /* rdma.c */
@@ -242,8 +321,9 @@ int engine_do(struct rdma *device, int (*run)(struct rdma *device, void *argumen
 void *rdma_engine(void *device);
 
 /* pairs.c */
-/* Where pinned memory is; -EFAULT: it is not. */
-int pinned_find(struct rdma *device, struct pinned *memory, __u64 iova, __u64 bytes);
+/* Where it is: `host` if it is the host's, else pinned guest memory; -EFAULT: that is not pinned. */
+int pinned_find(struct rdma *device, struct pinned *memory, unsigned char *host, __u64 iova,
+		__u64 bytes);
 void pair_release(struct rdma *device, struct rdma_pair *pair);
 /* Looks at its doorbell words. True: there was something new. */
 bool pair_poll(struct rdma_pair *pair);
@@ -253,9 +333,46 @@ bool pair_next_send(void *device, struct queue_pair *transport, struct verbs_sen
 bool pair_next_receive(void *device, struct queue_pair *transport, struct verbs_receive *receive);
 extern const struct transport_ops rdma_transport_ops;
 
+/* A doorbell word of a ring: 0, 1: it has moved on, -EINVAL: it makes no sense. */
+int pair_ring_read(struct pair_ring *ring, const __u64 *word, __u32 depth);
+/* Some of what is posted, at most PAIR_FETCH, up to the ring's end. 0: nothing; -EFAULT. */
+int pair_ring_fetch(struct pair_ring *ring, const unsigned char *entries, __u32 depth, void *into);
+/* Its guest has written nonsense. */
+void pair_blame(struct rdma_pair *pair, const char *why);
+
+/* shared.c */
+/* The next receive for this pair; false: there is none. */
+bool shared_next(struct rdma_pair *pair, struct verbs_receive *receive);
+struct rdma_shared *shared_of(const struct rdma *device, __u32 number);
+
+/* times.c: when what happened to the work requests of a device with a mode */
+struct send_times;
+int times_create(struct rdma_pair *pair);
+int times_queue_create(struct rdma *device, struct rdma_queue *queue);
+void times_posted(struct rdma_pair *pair, __u64 from, __u64 to);
+void times_given(struct rdma_pair *pair, __u64 index, const struct verbs_send *send);
+void times_moved(struct rdma_pair *pair, const struct rdma_transfer *transfer, __u32 bytes);
+/* A completion of the pair will be the queue's next one. */
+void times_completed(struct rdma_pair *pair, struct rdma_queue *queue,
+		     const struct verbs_completion *completion);
+/* A send has succeeded without one. */
+void times_retired(struct rdma_pair *pair, const struct verbs_completion *completion);
+/* What is staged is about to be the guest's to see. */
+void times_writing(struct rdma_queue *queue);
+/* Tells of what the guest has taken, as queue->taken says. */
+void times_reap(struct rdma *device, struct rdma_queue *queue);
+/* ... and of the rest, which the guest will not take any more. */
+void times_forsaken(struct rdma_queue *queue);
+void times_free(struct rdma_pair *pair);
+
 /* completions.c */
+/* Looks at what the guests have taken. */
+void queues_reap(struct rdma *device);
+void queue_free(struct rdma_queue *queue);
 void pair_complete(void *device, struct queue_pair *transport,
 		   const struct verbs_completion *completion);
+void pair_retire(void *device, struct queue_pair *transport,
+		 const struct verbs_completion *completion);
 void queue_flush(struct rdma *device, struct rdma_queue *queue);
 void queues_flush(struct rdma *device);
 

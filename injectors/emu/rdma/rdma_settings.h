@@ -4,6 +4,7 @@
 #define FAULTLINE_RDMA_SETTINGS_H
 
 #include <linux/types.h>
+#include <sched.h>
 #include <stdbool.h>
 
 enum rdma_profile { RDMA_PROFILE_IDEAL, RDMA_PROFILE_CONNECTX };
@@ -16,6 +17,7 @@ struct rdma_settings {
 	__u64 link_delay_ns;
 	__u32 mtu; /* 1024 or 4096 */
 	__u32 queue_pairs;
+	cpu_set_t engine_cpus; /* where its thread runs, empty: all */
 	__u64 timeout_ns;
 	__u32 retries, rnr_retries, rnr_timer;
 	__u32 fault; /* index in fault_policies[] */
@@ -24,6 +26,14 @@ struct rdma_settings {
 	__u64 clear_delay_ns;
 	enum rdma_prefault prefault;
 	enum rdma_profile profile;
+	/* Devices with a mode (hyv_layout.h). */
+	__u32 mode; /* enum rdma_mode */
+	bool skip_contiguous; /* no remap of regions that are in one piece of guest memory (the paper: of one page alone) */
+	bool host_queues; /* queues are the host's and mapped bottom-up (Chelsio), else the guest's (ConnectX) */
+	bool forward_posts;	/* SoftiWARP */
+	__u64 install_ns;	/* the device's own time to create a queue pair, and ... */
+	__u64 install_entry_ns; /* ... for each entry of its queues; set, not measured */
+	__u64 register_page_ns; /* likewise for each page of a region */
 };
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/fail.h"
 
@@ -56,9 +57,26 @@ void region_table_destroy(struct region_table *table)
 {
 	if (!table)
 		return;
+	for (__u32 i = 0; i < table->capacity; i++)
+		free((void *)table->entries[i].region.pages);
 	pthread_mutex_destroy(&table->lock);
 	free(table->free_indices);
 	free(table);
+}
+
+static bool pages_valid(const struct region *region)
+{
+	__u64 first = region->address >> PAGE_BITS,
+	      last = (region->address + region->bytes - 1) >> PAGE_BITS;
+
+	if (!region->pages)
+		return !region->page_count;
+	if (last - first + 1 != region->page_count)
+		return false;
+	for (__u32 i = 0; i < region->page_count; i++)
+		if (region->pages[i] & (PAGE_BYTES - 1))
+			return false;
+	return true;
 }
 
 static bool region_valid(const struct region *region)
@@ -66,7 +84,8 @@ static bool region_valid(const struct region *region)
 	return region->bytes && region->address + region->bytes > region->address &&
 	       region->kind < VERBS_REGIONS &&
 	       !(region->rights &
-		 ~(unsigned int)(VERBS_LOCAL_WRITE | VERBS_REMOTE_WRITE | VERBS_REMOTE_READ));
+		 ~(unsigned int)(VERBS_LOCAL_WRITE | VERBS_REMOTE_WRITE | VERBS_REMOTE_READ)) &&
+	       pages_valid(region);
 }
 
 /* With the lock held. All of memory is not counted as registered: nobody asked for each of its pages. */
@@ -90,18 +109,26 @@ static void uncount_region(struct region_counters *counters, const struct region
 		counters->registered -= region->bytes;
 }
 
-int region_register(struct region_table *table, const struct region *region, __u32 *key)
+static int copy_pages(struct region *region)
+{
+	__u64 *pages;
+
+	if (!region->pages)
+		return 0;
+	pages = calloc(region->page_count, sizeof(*pages));
+	if (!pages)
+		return -ENOMEM;
+	memcpy(pages, region->pages, region->page_count * sizeof(*pages));
+	region->pages = pages;
+	return 0;
+}
+
+/* With the lock held, of a region whose pages are the table's. */
+static void region_enter(struct region_table *table, const struct region *region, __u32 *key)
 {
 	struct region_entry *entry;
 	__u32 index;
 
-	if (!region_valid(region))
-		return -EINVAL;
-	pthread_mutex_lock(&table->lock);
-	if (!table->free) {
-		pthread_mutex_unlock(&table->lock);
-		return -ENOSPC;
-	}
 	index = table->free_indices[table->oldest];
 	table->oldest = (table->oldest + 1) % table->capacity;
 	table->free--;
@@ -112,8 +139,24 @@ int region_register(struct region_table *table, const struct region *region, __u
 	count_region(&table->counters, region);
 	*key = index << KEY_GENERATION_BITS | entry->generation;
 	atomic_store_explicit(&entry->key, *key, memory_order_release);
+}
+
+int region_register(struct region_table *table, const struct region *region, __u32 *key)
+{
+	struct region own = *region;
+	int error = region_valid(region) ? copy_pages(&own) : -EINVAL;
+
+	if (error)
+		return error;
+	pthread_mutex_lock(&table->lock);
+	if (table->free)
+		region_enter(table, &own, key);
+	else
+		error = -ENOSPC;
 	pthread_mutex_unlock(&table->lock);
-	return 0;
+	if (error)
+		free((void *)own.pages);
+	return error;
 }
 
 static struct region_entry *region_entry_of(const struct region_table *table, __u32 key)
@@ -151,6 +194,8 @@ void region_free(struct region_table *table, __u32 key)
 	    !atomic_load(&entry->key)) {
 		entry->used = false;
 		uncount_region(&table->counters, &entry->region);
+		free((void *)entry->region.pages);
+		entry->region.pages = NULL;
 		table->free_indices[(table->oldest + table->free++) % table->capacity] =
 			key >> KEY_GENERATION_BITS;
 	}
@@ -164,21 +209,43 @@ void region_counters(const struct region_table *table, struct region_counters *c
 	pthread_mutex_unlock((pthread_mutex_t *)&table->lock);
 }
 
-int region_check(const struct region_table *table, __u32 key, __u64 address, __u64 bytes,
-		 unsigned int rights)
+int region_check(const struct region_table *table, const struct region_range *range,
+		 const struct region **found)
 {
-	const struct region_entry *entry = region_entry_of(table, key);
+	const struct region_entry *entry = region_entry_of(table, range->key);
 	const struct region *region;
 
-	if (!key || !entry || atomic_load_explicit(&entry->key, memory_order_acquire) != key)
+	if (!range->key || !entry ||
+	    atomic_load_explicit(&entry->key, memory_order_acquire) != range->key)
 		return -EACCES;
 	region = &entry->region;
-	if ((region->rights & rights) != rights)
+	if ((region->rights & range->rights) != range->rights ||
+	    (region->domain && region->domain != range->domain))
 		return -EACCES;
-	if (!bytes)
+	if (found)
+		*found = region;
+	if (!range->bytes)
 		return 0;
-	if (address < region->address || bytes > region->bytes ||
-	    address - region->address > region->bytes - bytes)
+	if (range->address < region->address || range->bytes > region->bytes ||
+	    range->address - region->address > region->bytes - range->bytes)
 		return -EINVAL;
 	return 0;
+}
+
+__u64 region_run(const struct region *region, __u64 address, __u64 bytes, __u64 *iova)
+{
+	__u64 page, run;
+
+	if (!region->pages) {
+		*iova = address;
+		return bytes;
+	}
+	page = (address >> PAGE_BITS) - (region->address >> PAGE_BITS);
+	*iova = region->pages[page] + (address & (PAGE_BYTES - 1));
+	run = PAGE_BYTES - (address & (PAGE_BYTES - 1));
+	while (run < bytes && region->pages[page + 1] == region->pages[page] + PAGE_BYTES) {
+		run += PAGE_BYTES;
+		page++;
+	}
+	return run < bytes ? run : bytes;
 }

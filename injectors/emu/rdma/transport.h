@@ -31,6 +31,7 @@ struct rdma_transfer {
 	bool remote;  /* rights REMOTE_READ or REMOTE_WRITE are needed */
 	__u64 offset; /* into the pieces, of the bytes to be moved */
 	__u64 total;  /* bytes of the whole request from piece[0] on: what may be asked for ahead */
+	__u64 entry;  /* of an initiator's: which of those that next_send() gave, from 0 on */
 };
 
 enum transport_event_kind {
@@ -83,6 +84,9 @@ struct transport_ops {
 	/* Of this pair's send or receive queue, by completion->opcode; `turn` is not filled. */
 	void (*complete)(void *device, struct queue_pair *pair,
 			 const struct verbs_completion *completion);
+	/* A send has succeeded and was to leave no completion: what that would have said. */
+	void (*retire)(void *device, struct queue_pair *pair,
+		       const struct verbs_completion *completion);
 	/* What happened, for counters, probes and the truth log. */
 	void (*tell)(void *device, struct queue_pair *pair, const struct transport_event *event);
 	/* Numbers a wait, machine-wide, never 0. */

@@ -22,6 +22,8 @@ static void complete_send(struct queue_pair *pair, enum verbs_status status)
 	requester->head++;
 	if (status || (entry->send.flags & VERBS_SEND_SIGNALED))
 		pair->ops->complete(pair->device, pair, &completion);
+	else
+		pair->ops->retire(pair->device, pair, &completion);
 }
 
 void requester_settle(struct queue_pair *pair, __u64 now_ns)
@@ -231,6 +233,7 @@ static bool take_read_response(struct queue_pair *pair, const struct rdma_packet
 		.pieces = entry->send.pieces,
 		.offset = entry->received * pair->mtu,
 		.total = entry->total,
+		.entry = pair->requester.read,
 	};
 	int err;
 

@@ -193,6 +193,7 @@ static bool send_payload(struct queue_pair *pair, struct send_entry *entry,
 		.pieces = entry->send.pieces,
 		.offset = at * pair->mtu,
 		.total = entry->total,
+		.entry = requester->cursor,
 	};
 	__u32 bytes = payload_at(pair, from.offset, entry->total);
 	int err = bytes ? pair->ops->gather(pair->device, pair, &from, packet->payload, bytes) : 0;

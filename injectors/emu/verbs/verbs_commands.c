@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "injectors/emu/pins.h"
-#include "injectors/emu/verbs/verbs_backend_private.h"
+#include "injectors/emu/verbs/verbs_backend_objects.h"
 #include "lib/base/clock.h"
 
 #define RIGHTS	     (VERBS_LOCAL_WRITE | VERBS_REMOTE_WRITE | VERBS_REMOTE_READ)
@@ -25,18 +25,23 @@ static int command_limits(struct verbs_backend *backend, struct verbs_command *c
 	return 0;
 }
 
+int backend_rights_valid(__u64 rights)
+{
+	if (rights & ~(__u64)RIGHTS)
+		return -EINVAL;
+	/* As ibv_reg_mr(): what others may write its owner may. */
+	return rights & VERBS_REMOTE_WRITE && !(rights & VERBS_LOCAL_WRITE) ? -EINVAL : 0;
+}
+
 static int command_register(struct verbs_backend *backend, struct verbs_command *command)
 {
 	const __u64 *argument = command->argument;
 	struct backend_region region = {.address = argument[0], .bytes = argument[1]};
+	int error = argument[2] >= VERBS_REGIONS ? -EINVAL : backend_rights_valid(argument[3]);
 	__u32 key;
-	int error;
 
-	if (argument[2] >= VERBS_REGIONS || argument[3] & ~(__u64)RIGHTS)
-		return -EINVAL;
-	/* As ibv_reg_mr(): what others may write its owner may. */
-	if (argument[3] & VERBS_REMOTE_WRITE && !(argument[3] & VERBS_LOCAL_WRITE))
-		return -EINVAL;
+	if (error)
+		return error;
 	if (argument[2] == VERBS_IMPLICIT) {
 		if (region.address || region.bytes)
 			return -EINVAL;
@@ -45,11 +50,18 @@ static int command_register(struct verbs_backend *backend, struct verbs_command 
 	}
 	if (!region.bytes)
 		return -EINVAL;
-	if (!backend_within(&backend->share, region.address, region.bytes))
-		return -EFAULT;
+	if (!backend_domain_valid(backend, argument[4]))
+		return -ENOENT;
 	region.kind = (__u8)argument[2];
 	region.rights = (__u8)argument[3];
-	error = backend_region_create(backend, &region, &key);
+	region.domain = (__u16)argument[4];
+	region.memory = (struct verbs_memory){.address = region.address, .bytes = region.bytes};
+	if (argument[2] != VERBS_IMPLICIT)
+		error = backend_find(backend, &region.memory);
+	if (!error && region.memory.owned)
+		error = -EFAULT;
+	if (!error)
+		error = backend_region_create(backend, &region, &key);
 	command->result[0] = error ? 0 : key;
 	return error;
 }
@@ -69,7 +81,7 @@ static int advise(struct verbs_backend *backend, __u64 address, __u64 bytes, boo
 		__u64 room = ADVISE_BYTES - ((address + done) & (PAGE_BYTES - 1));
 		int error;
 
-		if (atomic_load(&backend->registers.stopping))
+		if (atomic_load(&backend->stopping) || atomic_load(&backend->registers->stopping))
 			return -ESHUTDOWN;
 		piece = bytes - done < room ? bytes - done : room;
 		error = machine_advise(backend->config.machine, backend->config.index,
@@ -81,17 +93,31 @@ static int advise(struct verbs_backend *backend, __u64 address, __u64 bytes, boo
 	return 0;
 }
 
+/* `offset`: of the first byte in the region's first page. */
+static int advise_list(struct verbs_backend *backend, const struct verbs_memory *memory,
+		       __u64 offset, __u64 bytes, bool write, __u32 *pages)
+{
+	__u64 end = (offset + bytes + PAGE_BYTES - 1) >> PAGE_BITS;
+	int error = 0;
+
+	for (__u64 page = offset >> PAGE_BITS; !error && page < end; page++)
+		error = advise(backend, memory->pages[page], PAGE_BYTES, write, pages);
+	return error;
+}
+
 static int command_advise(struct verbs_backend *backend, struct verbs_command *command)
 {
 	const __u64 *argument = command->argument;
 	const struct backend_region *region = backend_region(backend, argument[0]);
+	const struct verbs_memory *memory;
 	struct backend_range range;
-	__u64 start_ns = monotonic_ns();
+	__u64 start_ns = monotonic_ns(), iova;
 	__u32 pages = 0;
 	int error;
 
 	if (!region)
 		return -ENOENT;
+	memory = &region->memory;
 	range = (struct backend_range){region->address, region->bytes};
 	if (!argument[2] || argument[3] > 1)
 		return -EINVAL;
@@ -99,37 +125,56 @@ static int command_advise(struct verbs_backend *backend, struct verbs_command *c
 		return -EFAULT;
 	if (argument[3] && !(region->rights & VERBS_LOCAL_WRITE))
 		return -EACCES;
-	error = advise(backend, argument[1], argument[2], argument[3], &pages);
+	if (memory->pages) {
+		__u64 offset = argument[1] - region->address + region->address % PAGE_BYTES;
+
+		error = advise_list(backend, memory, offset, argument[2], argument[3], &pages);
+		iova = memory->pages[offset >> PAGE_BITS] + offset % PAGE_BYTES;
+	} else {
+		error = advise(backend, argument[1], argument[2], argument[3], &pages);
+		iova = argument[1];
+	}
 	if (backend->config.ops->advised)
 		backend->config.ops->advised(backend->config.device, region->key,
-					     argument[1] + backend->iova_offset, argument[2], pages,
+					     iova + backend->iova_offset, argument[2], pages,
 					     monotonic_ns() - start_ns, error);
 	return error;
 }
 
-static bool command_depth_valid(__u64 depth)
+bool backend_depth_valid(__u64 depth)
 {
 	return depth && depth <= VERBS_DEPTH_MAX && !(depth & (depth - 1));
 }
 
-static int rings_valid(const struct verbs_backend *backend, __u64 address, __u64 bytes)
+int backend_find(const struct verbs_backend *backend, struct verbs_memory *memory)
 {
-	if (address % PAGE_BYTES)
-		return -EINVAL;
-	return backend_within(&backend->share, address, bytes) ? 0 : -EFAULT;
+	const struct verbs_host_ops *host = backend->config.host_ops;
+
+	if (!memory->pages && !backend_within(&backend->share, memory->address, memory->bytes))
+		return -EFAULT;
+	return host && host->find ? host->find(backend->config.host, memory, &memory->owned) : 0;
+}
+
+int backend_rings(const struct verbs_backend *backend, __u64 address, __u64 bytes,
+		  struct verbs_memory *memory)
+{
+	*memory = (struct verbs_memory){.address = address, .bytes = bytes};
+	return address % PAGE_BYTES ? -EINVAL : backend_find(backend, memory);
 }
 
 static int command_create_queue(struct verbs_backend *backend, struct verbs_command *command)
 {
 	const __u64 *argument = command->argument;
+	struct verbs_memory memory;
 	__u32 number;
 	int error;
 
-	if (!command_depth_valid(argument[1]))
+	if (!backend_depth_valid(argument[1]))
 		return -EINVAL;
-	error = rings_valid(backend, argument[0], verbs_completion_bytes((__u32)argument[1]));
+	error = backend_rings(backend, argument[0], verbs_completion_bytes((__u32)argument[1]),
+			      &memory);
 	if (!error)
-		error = backend_queue_create(backend, argument[0], (__u32)argument[1], &number);
+		error = backend_queue_create(backend, &memory, (__u32)argument[1], &number);
 	command->result[0] = error ? 0 : number;
 	return error;
 }
@@ -147,10 +192,11 @@ static int command_create_pair(struct verbs_backend *backend, struct verbs_comma
 {
 	const __u64 *argument = command->argument;
 	struct verbs_pair_setup setup;
+	struct verbs_memory memory;
 	__u32 number;
 	int error;
 
-	if (!command_depth_valid(argument[1]) || !command_depth_valid(argument[2]))
+	if (!backend_depth_valid(argument[1]) || !backend_depth_valid(argument[2]))
 		return -EINVAL;
 	if (!backend_queue(backend, argument[3]) || !backend_queue(backend, argument[4]))
 		return -ENOENT;
@@ -159,11 +205,12 @@ static int command_create_pair(struct verbs_backend *backend, struct verbs_comma
 		.receive_depth = (__u32)argument[2],
 		.send_queue = (__u32)argument[3],
 		.receive_queue = (__u32)argument[4],
+		.shared = VERBS_NO_SRQ,
 	};
-	error = rings_valid(backend, argument[0],
-			    verbs_pair_bytes(setup.send_depth, setup.receive_depth));
+	error = backend_rings(backend, argument[0],
+			      verbs_pair_bytes(setup.send_depth, setup.receive_depth), &memory);
 	if (!error)
-		error = backend_pair_create(backend, argument[0], &setup, &number);
+		error = backend_pair_create(backend, &memory, &setup, &number);
 	command->result[0] = error ? 0 : number;
 	return error;
 }
@@ -210,7 +257,7 @@ static const struct {
 } kinds[VERBS_COMMAND_KINDS] = {
 	[VERBS_OPEN] = {command_limits, 0},
 	[VERBS_QUERY_DEVICE] = {command_limits, 0},
-	[VERBS_REGISTER] = {command_register, 4},
+	[VERBS_REGISTER] = {command_register, 5},
 	[VERBS_DEREGISTER] = {command_deregister, 1},
 	[VERBS_ADVISE] = {command_advise, 4},
 	[VERBS_CREATE_CQ] = {command_create_queue, 2},
@@ -219,6 +266,17 @@ static const struct {
 	[VERBS_MODIFY_QP] = {command_modify_pair, 4},
 	[VERBS_QUERY_QP] = {command_query_pair, 1},
 	[VERBS_DESTROY_QP] = {command_destroy_pair, 1},
+	[VERBS_ALLOC_PD] = {command_alloc_domain, 0},
+	[VERBS_DEALLOC_PD] = {command_dealloc_domain, 1},
+	[VERBS_REGISTER_PAGES] = {command_register_pages, 5},
+	[VERBS_CREATE_SRQ] = {command_create_shared, 3},
+	[VERBS_DESTROY_SRQ] = {command_destroy_shared, 1},
+	[VERBS_CREATE_QP_OF] = {command_create_pair_of, 4},
+	[VERBS_CREATE_CHANNEL] = {command_create_channel, 0},
+	[VERBS_DESTROY_CHANNEL] = {command_destroy_channel, 1},
+	[VERBS_MAP_RESOURCE] = {command_map, 4},
+	[VERBS_UNMAP_RESOURCE] = {command_unmap, 2},
+	[VERBS_POST] = {command_post, 2},
 };
 
 int backend_command(struct verbs_backend *backend, struct verbs_command *command)

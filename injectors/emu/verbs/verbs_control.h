@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The guest's side of control: libibverbs' names and meanings, nothing of its ABI. Each call is one command of 64 bytes, which the
- * host's backend thread carries out; the calling thread waits for its answer. Any thread of the guest, several at once.
+ * host carries out; the calling thread waits for its answer. The guest may be threads of the machine, whose commands go by a ring
+ * to a thread of the backend, or a process of its own (guest_open.h), whose commands go by a virtqueue to the hypervisor's. Any
+ * thread of the guest, several at once.
  * 0 or a negative errno as verbs_layout.h has them; -EPIPE: the device has stopped; -EIO: the command ring was broken by its guest.
  */
 #ifndef FAULTLINE_VERBS_CONTROL_H
@@ -9,8 +11,7 @@
 
 #include <stdbool.h>
 
-#include "injectors/emu/memory.h"
-#include "injectors/emu/verbs/verbs_registers.h"
+#include "injectors/emu/verbs/verbs_layout.h"
 
 struct verbs_device; /* the guest's handle of a device: command ring, memory, registers */
 struct verbs_pair;   /* struct ibv_qp */
@@ -21,6 +22,7 @@ struct verbs_mr {
 	__u64 address; /* IOVA of its first byte */
 	__u64 bytes;
 	enum verbs_region kind;
+	__u32 pin; /* the guest's own, of a process of its own; 0: none */
 };
 
 struct verbs_limits {
@@ -29,6 +31,9 @@ struct verbs_limits {
 };
 
 struct driver_setup;
+struct verbs_registers;
+struct channel;
+struct guest_memory;
 
 /* The device of a guest's driver (verbs_rdma.c). */
 int verbs_open(struct verbs_device **device, const struct driver_setup *setup);
@@ -74,6 +79,52 @@ __u32 verbs_pair_number(const struct verbs_pair *pair);
 int verbs_modify_qp(struct verbs_pair *pair, enum verbs_pair_state state, __u32 peer,
 		    bool loopback);
 int verbs_query_qp(struct verbs_pair *pair, enum verbs_pair_state *state);
+
+/*
+ * Devices with a mode (hyv_layout.h) have besides:
+ */
+
+int verbs_alloc_pd(struct verbs_device *device, __u32 *domain);
+int verbs_dealloc_pd(struct verbs_device *device, __u32 domain);
+/* Memory that is not in one piece of guest memory, or is known by other addresses to who registers it. */
+struct verbs_range {
+	__u64 address; /* that work requests give for its first byte */
+	__u64 bytes;
+	const __u64 *pages; /* guest addresses of the pages that it lies in, in order */
+	__u32 page_count;
+	void *here; /* where this process has it, for the guest's own pin */
+};
+int verbs_reg_range(struct verbs_device *device, struct verbs_mr *mr, __u32 domain,
+		    const struct verbs_range *range, enum verbs_region kind, unsigned int rights);
+/* Where the guest's process has a guest address of its share; NULL: it is none of these. */
+void *verbs_memory_at(const struct verbs_device *device, __u64 guest_address);
+struct verbs_srq; /* struct ibv_srq: verbs_shared_bytes(depth) of memory, as a queue pair's */
+int verbs_create_srq(struct verbs_device *device, struct verbs_srq **srq, __u64 guest_address,
+		     __u32 depth, __u32 domain);
+int verbs_destroy_srq(struct verbs_srq *srq);
+/* As verbs_create_qp(), of a domain, and taking receives from `srq` unless that is NULL. */
+int verbs_create_qp_of(struct verbs_device *device, struct verbs_pair **pair,
+		       const struct verbs_pair_attributes *attributes, __u32 domain,
+		       struct verbs_srq *srq);
+struct verbs_channel; /* struct ibv_comp_channel */
+int verbs_create_channel(struct verbs_device *device, struct verbs_channel **channel);
+int verbs_destroy_channel(struct verbs_channel *channel);
+/* Events of this queue come by the channel from now on. Before it is armed. */
+void verbs_set_channel(struct verbs_queue *queue, struct verbs_channel *channel);
+/* Can be read, for poll(2), when an event may be there: then ask with a deadline that has passed. Nobody reads from it. */
+int verbs_channel_descriptor(struct verbs_channel *channel);
+/* Numbers as completions and the host's messages have them. */
+__u32 verbs_queue_number(const struct verbs_queue *queue);
+
+/* What has gone into error by itself (ibv_get_async_event). Told once; what is destroyed before it is asked for, not at all. */
+struct verbs_failure {
+	enum verbs_failing what;
+	__u32 number;
+	struct verbs_queue *queue; /* or ... */
+	struct verbs_pair *pair;   /* ... this; the other is NULL */
+};
+/* Does not wait for one. -EAGAIN: there is none. */
+int verbs_get_failure(struct verbs_device *device, struct verbs_failure *failure);
 
 /* As the guest sees them: from the call to its return. Index: enum verbs_command_kind. */
 struct verbs_control_stats {

@@ -75,7 +75,7 @@ struct verbs_send {
 	__u8 flags;
 	__u8 pieces;
 	__u8 reserved;
-	__u64 reserved2;
+	__u64 posted_ns; /* devices with a mode: when, CLOCK_MONOTONIC; for what is told alone */
 	struct verbs_sge piece[VERBS_SGE_MAX];
 };
 
@@ -88,14 +88,20 @@ struct verbs_receive {
 	struct verbs_sge piece[VERBS_SGE_MAX];
 };
 
-/* An entry of a completion queue, written by one DMA of 32 bytes; `turn` last: it is valid once turn is the index + 1. */
+/*
+ * An entry of a completion queue, written by one DMA of 32 bytes; `turn` last: it is valid once turn is the index + 1. With a mode
+ * the guest may write when it has taken it (CLOCK_MONOTONIC ns) into the place of `id`, once it has copied that and before it stores
+ * `taken`: for what is told alone.
+ */
 struct verbs_completion {
 	__u64 id;
 	__u32 queue_pair;
 	__u32 bytes;
 	__u8 status; /* enum verbs_status */
 	__u8 opcode; /* enum verbs_opcode */
-	__u16 entry; /* of the work request: the low bits of its index in its queue; it and those before are free again */
+	/* Of the work request: the low bits of its index in its queue, which of a receive may be a shared one; it and those before
+	 * are free again. Completions of a shared one may come out of order: what was free stays free. */
+	__u16 entry;
 	__u8 reserved[4];
 	__u64 turn;
 };
@@ -126,6 +132,15 @@ static inline __u64 verbs_pair_bytes(__u32 send_depth, __u32 receive_depth)
 	       (__u64)receive_depth * sizeof(struct verbs_receive);
 }
 
+/* A shared receive queue's: a cache line whose first word is how many were ever posted, entries. */
+#define VERBS_NO_SRQ   (~0u)
+#define VERBS_SRQS_MAX 64
+#define VERBS_OWN_LINE (~0ull)
+static inline __u64 verbs_shared_bytes(__u32 depth)
+{
+	return 64 + (__u64)depth * sizeof(struct verbs_receive);
+}
+
 static inline __u64 verbs_completion_bytes(__u32 depth)
 {
 	return 64 + (__u64)depth * sizeof(struct verbs_completion);
@@ -143,7 +158,8 @@ static inline __u64 verbs_completion_bytes(__u32 depth)
 enum verbs_command_kind {
 	VERBS_OPEN = 1,	    /* result: as verbs_pack_limits() */
 	VERBS_QUERY_DEVICE, /* likewise */
-	VERBS_REGISTER, /* argument: address, bytes, enum verbs_region, enum verbs_right bits; result[0]: key */
+	/* argument: address, bytes, enum verbs_region, enum verbs_right bits, domain; result[0]: key */
+	VERBS_REGISTER,
 	VERBS_DEREGISTER, /* argument: key */
 	VERBS_ADVISE, /* argument: key, address, bytes, 1 to write: brought in and mapped now (ibv_advise_mr) */
 	VERBS_CREATE_CQ,  /* argument: address, depth; result[0]: number */
@@ -152,7 +168,41 @@ enum verbs_command_kind {
 	VERBS_MODIFY_QP, /* argument: number, enum verbs_pair_state, peer's number, enum verbs_modify bits */
 	VERBS_QUERY_QP,	  /* argument: number; result[0]: state, result[1]: peer's number */
 	VERBS_DESTROY_QP, /* argument: number */
+	/* Of devices with a mode (hyv_layout.h), besides. Objects of a guest are its own; protection domain 0 is always there. */
+	VERBS_ALLOC_PD,	  /* result[0]: number, 1 to 65535 */
+	VERBS_DEALLOC_PD, /* argument: number; -EBUSY: regions or queue pairs are of it */
+	/* As VERBS_REGISTER, of pages that a list names: argument: address that work requests give (any; the list's first page
+	 * holds it), bytes, enum verbs_region | rights << 8, domain. The list: one guest address a page. By the command ring,
+	 * which carries no list, argument[4]: guest address of it, in the control area (hyv_layout.h). */
+	VERBS_REGISTER_PAGES,
+	VERBS_CREATE_SRQ, /* argument: address, depth, domain; a shared receive queue; result[0]: number */
+	VERBS_DESTROY_SRQ, /* argument: number; -EBUSY */
+	/* As VERBS_CREATE_QP; argument: address, send | receive depth << 32, send | receive CQ << 32, domain | SRQ or
+	 * VERBS_NO_SRQ << 32 (receive depth 0 then is right, too: it has no receive queue); result[0]: number, result[1]: of its
+	 * doorbell line, or VERBS_OWN_LINE: the guest has not mapped doorbells, its words are in its memory */
+	VERBS_CREATE_QP_OF,
+	VERBS_CREATE_CHANNEL, /* of completion events; result[0]: number, from 1 on; an account alone */
+	VERBS_DESTROY_CHANNEL, /* argument: number */
+	/* Bottom-up: argument: guest address of pages, bytes, enum verbs_resource, offset in it. They show the host's pages once it
+	 * is answered; the guest maps the same over its own view before it uses them.
+	 * -EBUSY: an object or another resource is there. As many mappings as HYV_OVERLAYS. */
+	VERBS_MAP_RESOURCE,
+	VERBS_UNMAP_RESOURCE, /* argument: guest address, bytes of one mapping; -EBUSY: objects are in it, or have lines of it */
+	VERBS_POST, /* forwarded posts: argument: queue pair, 1 if receives; the rings are looked at once */
 	VERBS_COMMAND_KINDS,
+};
+
+enum verbs_resource {
+	VERBS_DOORBELLS, /* HYV_DOORBELL_BYTES */
+	VERBS_OWNED,	 /* memory for queues that the host owns */
+	VERBS_RESOURCES,
+};
+
+/* What goes into error by itself, so that no completion can say so (ibv_get_async_event). */
+enum verbs_failing {
+	VERBS_QUEUE_FAILED, /* a completion found it full, or its words broken: that one is lost, as all behind it */
+	VERBS_PAIR_FAILED, /* by its completion queue's failure, or its doorbell words that make no sense */
+	VERBS_FAILING,
 };
 
 enum verbs_modify { VERBS_LOOPBACK = 1 }; /* the peer is a queue pair of this very device */

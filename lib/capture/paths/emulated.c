@@ -16,7 +16,7 @@
 #include "lib/capture/usdt.h"
 #include "bpf/emu.skel.h"
 
-static DEFINE_OBJECT(emu);
+DEFINE_OBJECT(emu);
 
 #define IN_ITS_NOTES "the emulator's own notes say where it is"
 

@@ -34,7 +34,7 @@
 /* Of rows for hardware: why nothing is known of what goes with them. */
 #define UNRAISED "no emulation raises it"
 
-/* It has a program for who takes part in two paths. */
-extern const struct object_source iopf_object;
+/* They have programs for who takes part in two paths. */
+extern const struct object_source iopf_object, emu_object;
 
 #endif

@@ -2,6 +2,7 @@
 # What every kernel has: page faults of a process, and an IOMMU at work behind a real disk driver.
 # Faultline's counts are those of the kernel's own tracing, which runs beside it.
 #
+# sample: 6.12 new
 # iommu: intel
 # disk: smoke 64M
 # devices: -device nvme,drive=smoke,serial=smoke

@@ -19,7 +19,8 @@
 struct verbs_device {
 	struct guest_memory *memory;
 	__u64 address, bytes;
-	bool shut; /* commands are of no avail, though what they take away goes with the device */
+	bool failed; /* a completion queue of it, and that was not yet told */
+	bool shut;   /* commands are of no avail, though what they take away goes with the device */
 };
 
 struct loop_region {
@@ -32,8 +33,12 @@ struct verbs_queue {
 	struct verbs_device *device;
 	struct verbs_completion *entries;
 	__u32 depth;
-	__u64 written, taken;
+	__u64 written, taken, armed;
 	pthread_cond_t more;
+};
+
+struct verbs_channel {
+	struct verbs_queue *queue; /* one is enough here */
 };
 
 struct verbs_pair {
@@ -54,7 +59,8 @@ static struct verbs_loop_counts counts;
 static __u64 damage_above, pin_limit;
 static char refusal[64];
 static __u8 fail_status;
-static bool sticking, stuck;
+static __u32 refuse;
+static bool sticking, stuck, overrun;
 static pthread_cond_t loosened = PTHREAD_COND_INITIALIZER;
 
 void verbs_loop_counts(struct verbs_loop_counts *out)
@@ -70,7 +76,8 @@ void verbs_loop_reset(void)
 	damage_above = pin_limit = 0;
 	*refusal = '\0';
 	fail_status = 0;
-	sticking = stuck = false;
+	refuse = 0;
+	sticking = stuck = overrun = false;
 }
 
 void verbs_loop_damage(__u64 bytes)
@@ -81,6 +88,11 @@ void verbs_loop_damage(__u64 bytes)
 void verbs_loop_limit(__u64 bytes)
 {
 	pin_limit = bytes;
+}
+
+void verbs_loop_refuse(__u32 which)
+{
+	refuse = which;
 }
 
 void verbs_loop_stick(void)
@@ -98,6 +110,25 @@ bool verbs_loop_stuck(void)
 	is = stuck;
 	pthread_mutex_unlock(&loop_lock);
 	return is;
+}
+
+void verbs_loop_overrun(void)
+{
+	overrun = true;
+}
+
+int verbs_get_failure(struct verbs_device *device, struct verbs_failure *failure)
+{
+	int error = -EAGAIN;
+
+	pthread_mutex_lock(&loop_lock);
+	if (device->failed) {
+		*failure = (struct verbs_failure){.what = VERBS_QUEUE_FAILED, .number = 77};
+		device->failed = false;
+		error = 0;
+	}
+	pthread_mutex_unlock(&loop_lock);
+	return error;
 }
 
 void verbs_loop_fail(__u8 status)
@@ -158,6 +189,10 @@ int verbs_reg_mr(struct verbs_device *device, struct verbs_mr *mr, __u64 guest_a
 	if (device->shut) {
 		pthread_mutex_unlock(&loop_lock);
 		return -EPIPE;
+	}
+	if (refuse && !--refuse) {
+		pthread_mutex_unlock(&loop_lock);
+		return failed(-EPERM, "a right that is not its");
 	}
 	if (kind == VERBS_PINNED && pin_limit && counts.pinned + bytes > pin_limit) {
 		snprintf(refusal, sizeof(refusal), "no more than %llu bytes may be pinned",
@@ -220,14 +255,19 @@ int verbs_create_cq(struct verbs_device *device, struct verbs_queue **queue, __u
 	(*queue)->entries = calloc(depth, sizeof(struct verbs_completion));
 	(*queue)->device = device;
 	(*queue)->depth = depth;
+	(*queue)->armed = VERBS_UNARMED;
 	monotonic_cond_init(&(*queue)->more);
+	pthread_mutex_lock(&loop_lock);
 	counts.queues++;
+	pthread_mutex_unlock(&loop_lock);
 	return 0;
 }
 
 int verbs_destroy_cq(struct verbs_queue *queue)
 {
+	pthread_mutex_lock(&loop_lock);
 	counts.queues--;
+	pthread_mutex_unlock(&loop_lock);
 	free(queue->entries);
 	free(queue);
 	return 0;
@@ -238,14 +278,16 @@ int verbs_create_qp(struct verbs_device *device, struct verbs_pair **pair,
 {
 	__u32 number = 1;
 
+	*pair = calloc(1, sizeof(**pair));
+	pthread_mutex_lock(&loop_lock);
 	while (pairs[number])
 		number++;
-	*pair = calloc(1, sizeof(**pair));
 	(*pair)->device = device;
 	(*pair)->attributes = *attributes;
 	(*pair)->number = number;
 	pairs[number] = *pair;
 	counts.pairs++;
+	pthread_mutex_unlock(&loop_lock);
 	return 0;
 }
 
@@ -268,12 +310,16 @@ __u32 verbs_pair_number(const struct verbs_pair *pair)
 
 int verbs_modify_qp(struct verbs_pair *pair, enum verbs_pair_state state, __u32 peer, bool loopback)
 {
-	if (state == VERBS_RTR) {
-		if (!pairs[peer] || (pairs[peer]->device == pair->device) != loopback)
-			return failed(-EINVAL, "queue pair %u of another device", peer);
+	bool other;
+
+	if (state != VERBS_RTR)
+		return 0;
+	pthread_mutex_lock(&loop_lock);
+	other = !pairs[peer] || (pairs[peer]->device == pair->device) != loopback;
+	if (!other)
 		pair->peer = pairs[peer];
-	}
-	return 0;
+	pthread_mutex_unlock(&loop_lock);
+	return other ? failed(-EINVAL, "queue pair %u of another device", peer) : 0;
 }
 
 int verbs_query_qp(struct verbs_pair *pair, enum verbs_pair_state *state)
@@ -297,6 +343,11 @@ static void *loop_cpu(struct verbs_device *device, const struct verbs_sge *piece
 
 static void loop_complete(struct verbs_queue *queue, const struct verbs_completion *completion)
 {
+	if (overrun) {
+		overrun = false;
+		queue->device->failed = true;
+		return;
+	}
 	if (queue->written - queue->taken >= queue->depth)
 		abort(); /* who makes queues has to know how much can complete */
 	queue->entries[queue->written++ % queue->depth] = *completion;
@@ -419,4 +470,56 @@ int verbs_wait_cq(struct verbs_queue *queue, __u64 deadline_ns)
 		err = -EPIPE;
 	pthread_mutex_unlock(&loop_lock);
 	return err;
+}
+
+int verbs_create_channel(struct verbs_device *device, struct verbs_channel **channel)
+{
+	(void)device;
+	*channel = calloc(1, sizeof(**channel));
+	pthread_mutex_lock(&loop_lock);
+	counts.channels++;
+	counts.channels_made++;
+	pthread_mutex_unlock(&loop_lock);
+	return 0;
+}
+
+int verbs_destroy_channel(struct verbs_channel *channel)
+{
+	pthread_mutex_lock(&loop_lock);
+	counts.channels--;
+	pthread_mutex_unlock(&loop_lock);
+	free(channel);
+	return 0;
+}
+
+void verbs_set_channel(struct verbs_queue *queue, struct verbs_channel *channel)
+{
+	channel->queue = queue;
+}
+
+void verbs_arm_cq(struct verbs_queue *queue)
+{
+	pthread_mutex_lock(&loop_lock);
+	queue->armed = queue->written;
+	pthread_mutex_unlock(&loop_lock);
+}
+
+/* Of a queue that nobody has armed since there is none. */
+int verbs_get_cq_event(struct verbs_channel *channel, struct verbs_queue **queue, __u64 deadline_ns)
+{
+	struct verbs_queue *of = channel->queue;
+	bool in_time = true, told;
+
+	pthread_mutex_lock(&loop_lock);
+	while (!(told = of->written > of->armed) && in_time && !of->device->shut)
+		in_time = monotonic_cond_wait_until(&of->more, &loop_lock, deadline_ns);
+	if (told) {
+		of->armed = VERBS_UNARMED;
+		counts.events++;
+	}
+	pthread_mutex_unlock(&loop_lock);
+	*queue = of;
+	if (told)
+		return 0;
+	return in_time ? -EPIPE : -ETIMEDOUT;
 }

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What can be done to a cluster, and the steps of its state machines at which a process can be killed. */
+#ifndef FAULTLINE_CLUSTER_INJECT_KIND_H
+#define FAULTLINE_CLUSTER_INJECT_KIND_H
+
+enum cluster_inject_kind {
+	CLUSTER_LINK_DOWN,
+	CLUSTER_LINK_FLAP,
+	CLUSTER_WINDOW_FULL,
+	CLUSTER_REQUESTERS_FULL,
+	CLUSTER_ROGUE_DMA,
+	CLUSTER_UNMAP_IN_FLIGHT,
+	CLUSTER_REVOKE,
+	CLUSTER_HOST_KILL,
+	CLUSTER_IRQ_LATE,
+	CLUSTER_IRQ_LOST,
+	CLUSTER_NOISY_CLIENT,
+	CLUSTER_INJECT_KINDS,
+};
+
+#endif

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Which devices an [inject NAME] is for, and whether what it does can be done to them. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "injectors/job/plan_private.h"
+#include "lib/base/fail.h"
+
+static bool takes_next(const struct device_class *class)
+{
+	return class->driver->next_pages != NULL;
+}
+
+static bool takes_ring(const struct device_class *class)
+{
+	return class->driver->ring_pages != NULL;
+}
+
+/* Some pages are known by who drives the device: not every model's driver tells of all kinds. */
+static int check_evictions(const struct plan_builder *b, const struct job_injection *injection,
+			   __u32 device)
+{
+	const struct device_class *class = b->plan->machine.devices[device].class;
+	bool (*of)(const struct device_class *) = injection->what == EVICT_NEXT	  ? takes_next
+						  : injection->what == EVICT_RING ? takes_ring
+										  : NULL;
+	char models[256], full[PLAN_DEVICE_NAME];
+
+	if (injection->kind != INJECTION_EVICT || !of || of(class))
+		return 0;
+	device_classes_text(of, " or ", models, sizeof(models));
+	return failed(-EBADMSG,
+		      "%s: [inject %s] what=%s on %s, which has model=%s; accepted: what=%srandom, "
+		      "%sall%s%s",
+		      injection->where, injection->name, of == takes_next ? "next" : "ring",
+		      plan_device_name(b, device, full, sizeof(full)), class->name,
+		      takes_next(class) ? "next, " : "", takes_ring(class) ? "ring, " : "",
+		      *models ? ", or devices with model=" : "", models);
+}
+
+/* What frames and packets may meet on their way, only devices that have some are asked about. */
+static const struct {
+	enum injection_kind kind;
+	bool (*of)(const struct device_class *class);
+	bool mode; /* whose control goes one of the ways of docs/hyv.md */
+} wire_injections[] = {
+	{INJECTION_FRAME_LOSS, device_class_has_frames},
+	{INJECTION_PACKET_LOSS, device_class_has_packets},
+	{INJECTION_PACKET_DUPLICATE, device_class_has_packets},
+	{INJECTION_NACK_LOST, device_class_has_packets},
+	{INJECTION_PIN_ENOMEM, device_class_has_packets, true},
+	{INJECTION_SLOW_REMAP, device_class_has_packets, true},
+	{INJECTION_VETO, device_class_has_packets, true},
+	{INJECTION_KICK_LOST, device_class_has_packets, true},
+	{INJECTION_EVENT_LOST, device_class_has_packets, true},
+	{INJECTION_EVENT_LATE, device_class_has_packets, true},
+	{INJECTION_INSTALL_STALL, device_class_has_packets},
+	{INJECTION_GUEST_KILL, device_class_has_packets, true},
+	{INJECTION_CQ_OVERRUN, device_class_has_packets},
+	{INJECTION_DEAD_KEY, device_class_has_packets},
+};
+
+static int check_mode(const struct plan_builder *b, const struct job_injection *injection,
+		      __u32 device)
+{
+	const struct device_config *config = &b->plan->machine.devices[device];
+	char full[PLAN_DEVICE_NAME];
+
+	if (config->class->has_mode && config->class->has_mode(&config->settings))
+		return 0;
+	return failed(-EBADMSG,
+		      "%s: [inject %s] action=%s on %s, which has no mode=; accepted: devices with "
+		      "mode=native, hybrid, passthrough or odp",
+		      injection->where, injection->name, injection_name(injection->kind),
+		      plan_device_name(b, device, full, sizeof(full)));
+}
+
+static int check_wire(const struct plan_builder *b, const struct job_injection *injection,
+		      __u32 device)
+{
+	const struct device_class *class = b->plan->machine.devices[device].class;
+	char models[256], full[PLAN_DEVICE_NAME];
+
+	for (size_t i = 0; i < sizeof(wire_injections) / sizeof(wire_injections[0]); i++) {
+		if (injection->kind != wire_injections[i].kind)
+			continue;
+		if (wire_injections[i].of(class))
+			return wire_injections[i].mode ? check_mode(b, injection, device) : 0;
+		device_classes_text(wire_injections[i].of, " or ", models, sizeof(models));
+		return failed(
+			-EBADMSG,
+			"%s: [inject %s] action=%s on %s, which has model=%s; accepted: devices "
+			"with model=%s",
+			injection->where, injection->name, injection_name(injection->kind),
+			plan_device_name(b, device, full, sizeof(full)), class->name, models);
+	}
+	return 0;
+}
+
+int plan_injection(struct plan_builder *b, const struct job_injection *injection, __u32 id)
+{
+	__u32 devices = b->plan->machine.device_count;
+	struct plan_injection *planned = &b->plan->injections[b->plan->injection_count];
+	__u32 matched = 0;
+	int err = 0;
+
+	for (__u32 d = 0; !err && d < devices; d++) {
+		if (!plan_device_fits(b, injection->device, d))
+			continue;
+		matched++;
+		err = check_evictions(b, injection, d) ?: check_wire(b, injection, d);
+	}
+	if (err)
+		return err;
+	if (!matched)
+		return plan_no_device(b, injection->where, injection->device);
+	if (!injection->enabled)
+		return 0;
+	planned->devices = calloc(matched, sizeof(*planned->devices));
+	planned->chosen = calloc(devices, sizeof(*planned->chosen));
+	b->plan->injection_count++;
+	if (!planned->devices || !planned->chosen)
+		return failed(-ENOMEM, "no memory for %u devices", matched);
+	planned->job = injection;
+	planned->id = id;
+	planned->seed = injection->seed ? injection->seed : b->plan->machine.seed * 2000003 + id;
+	planned->every_device = matched == devices;
+	for (__u32 d = 0; d < devices; d++) {
+		planned->chosen[d] = plan_device_fits(b, injection->device, d);
+		if (planned->chosen[d])
+			planned->devices[planned->device_count++] = d;
+	}
+	return 0;
+}

@@ -284,13 +284,15 @@ int host_iommu_map(struct cluster *cluster, __u32 host, __u32 domain, __u64 addr
 	__u64 first = address / HOST_PAGE * HOST_PAGE, end = page_up(address + bytes);
 	int err;
 
-	if (!in || range_wrong(address, bytes) || range_wrong(physical, bytes) ||
+	if (!in)
+		return failed(-ENODEV, "the IOMMU of %s has no domain %u (any more)", name, domain);
+	if (range_wrong(address, bytes) || range_wrong(physical, bytes) ||
 	    address % HOST_PAGE != physical % HOST_PAGE ||
 	    !(access & (HOST_IOMMU_READ | HOST_IOMMU_WRITE)))
 		return failed(
 			-EINVAL,
 			"the IOMMU of %s cannot map 0x%llx to 0x%llx, %llu bytes, in domain "
-			"%u: accepted: a domain that is there, 48 bits, equal offsets in a page",
+			"%u: accepted: 48 bits, equal offsets in a page, readable or writable",
 			name, address, physical, bytes, domain);
 	for (__u64 at = first; at < end; at += HOST_PAGE) {
 		const __u64 *entry = io_entry_at(iommu, in, domain, at, false);

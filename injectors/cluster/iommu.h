@@ -37,7 +37,10 @@ __u32 host_iommu_domain_of(const struct cluster *cluster, __u32 host, __u32 requ
 /* Destroys what a killed process has created, on every host. Returns domains. */
 __u32 host_iommu_release(struct cluster *cluster, __u32 agent);
 
-/* Page-rounded; -EEXIST where something is mapped (nothing is changed then), -ENOMEM. `device` is told with it (seen.h). */
+/*
+ * Page-rounded; -EEXIST where something is mapped (nothing is changed then), -ENOMEM, -ENODEV: the domain is gone, for instance
+ * with the borrow that it was made for. `device` is told with it (seen.h).
+ */
 int host_iommu_map(struct cluster *cluster, __u32 host, __u32 domain, __u64 address, __u64 physical,
 		   __u64 bytes, int access, __u32 device);
 /* Returns bytes that were unmapped. No transaction that began later sees them. */

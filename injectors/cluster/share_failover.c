@@ -182,27 +182,29 @@ static struct client_path *failover_await(struct share_client *client)
 	return NULL;
 }
 
-static int failover_map(struct share_client *client, struct client_path *path)
+/* Ready, in the epoch that there is now. */
+static int path_make_ready(struct share_client *client, struct client_path *path)
+{
+	bool old = path->epoch != client->epoch || path->epoch != path->mapped_epoch;
+	int err = 0;
+
+	if (!path_mapped(client, path) || path->state == PATH_NONE || old)
+		err = path_map(client, path);
+	if (!err && (path->state != PATH_READY || path->remapped || old))
+		err = path_create(client, path);
+	return err;
+}
+
+/* A manager that dies meanwhile takes the domains away that the pair's memory was being mapped in. */
+static int failover_make_ready(struct share_client *client, struct client_path *path)
 {
 	struct timespec pause = timespec_of_ns(CALL_PAUSE_NS);
 	__u64 begin = monotonic_ns();
 	int err;
 
-	while ((err = path_map(client, path)) && client_call_again(err) &&
+	while ((err = path_make_ready(client, path)) && client_call_again(err) &&
 	       monotonic_ns() - begin < client->cluster->config->dead_ns)
 		nanosleep(&pause, NULL);
-	return err;
-}
-
-/* Ready, in the epoch that there is now. */
-static int failover_make_ready(struct share_client *client, struct client_path *path)
-{
-	int err = 0;
-
-	if (!path_mapped(client, path) || path->state == PATH_NONE || path->epoch != client->epoch)
-		err = failover_map(client, path);
-	if (!err && (path->state != PATH_READY || path->epoch != client->epoch || path->remapped))
-		err = path_create(client, path);
 	return err;
 }
 

@@ -18,44 +18,15 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import flt_read
-
-EVENT = "time address length value device pasid group instance pid tid kind queue cpu code flags".split()
-ROW = "window device pid kind queue code flags count bytes sum max histogram bins".split()
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-passed = failed = 0
-missed = set()
-
-
-def text(path):
-    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
-        return file.read()
+from recorded import EVENT, KINDS, ROW, end, end_without, equal, text
 
 
 def names_of(path, word):
     return re.findall(rf"^{word}\((\w+),", text(path), re.M)
 
 
-KINDS = {int(number): name
-         for number, name in re.findall(r"^EVENT_KIND\(\w+, (\d+), \"(\w+)\"", text("bpf/event_kinds.def"), re.M)}
 STEPS = names_of("bpf/cluster_steps.def", "CLUSTER_STEP")
 FETCH = 3  # enum io_stage
-
-
-def equal(name, got, want, probe=None):
-    global passed, failed
-    if got == want:
-        passed += 1
-        print(f"ok - {name}")
-        return
-    if probe:
-        missed.add(probe)
-    failed += 1
-    print(f"not ok - {name}\n    recorded {short(got)}, truth {short(want)}")
-
-
-def short(value):
-    shown = str(dict(value) if isinstance(value, collections.Counter) else value)
-    return shown if len(shown) < 300 else shown[:300] + "..."
 
 
 class Recording:
@@ -312,8 +283,7 @@ def main():
     r, t = Recording(recording), Truth(truth, devices.split(","), agents.split(","), iommus == "yes")
     if len(sys.argv) > 7 and sys.argv[7].startswith("killed="):
         compare_killed(tables, r, t, sys.argv[7][len("killed="):])
-        print(f"compare_lent: {passed} passed, {failed} failed")
-        sys.exit(failed > 0)
+        end("compare_lent")
     compare_steps(r, t)
     compare_windows(r, t)
     compare_maps(r, t)
@@ -322,10 +292,8 @@ def main():
     compare_rest(r, t)
     if absent is None:
         compare_tables(tables, t, done, staged, moved, errors)
-        print(f"compare_lent: {passed} passed, {failed} failed")
-        sys.exit(failed > 0)
-    print(" ".join(sorted(missed)))
-    sys.exit(missed != absent)
+        end("compare_lent")
+    end_without(absent)
 
 
 main()

@@ -18,10 +18,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import flt_read
+from recorded import EVENT, KINDS, ROW, end, end_without, equal, text
 
-EVENT = "time address length value device pasid group instance pid tid kind queue cpu code flags".split()
-ROW = "window device pid kind queue code flags count bytes sum max histogram bins".split()
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 ROLES = "guest", "remap", "driver"
 CAUSES = "kick", "inject", "inject event", "forwarded post"
 OPCODES = "send", "write", "read", "receive"
@@ -29,38 +27,7 @@ STAGES = "syscall queue kick filter pin remap driver install reply wake".split()
 WORK = "post doorbell dma completion reaped total".split()
 REMAP, WAKE, TOTAL = STAGES.index("remap"), STAGES.index("wake"), WORK.index("total")
 FOLLOW = {"hybrid": {0, 1, 2}, "odp": {0, 1, 2}, "native": {2}, "passthrough": {2}}
-passed = failed = 0
-missed = set()
-
-
-def text(path):
-    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
-        return file.read()
-
-
-KINDS = {int(number): name
-         for number, name in re.findall(r"^EVENT_KIND\(\w+, (\d+), \"(\w+)\"", text("bpf/event_kinds.def"), re.M)}
 VERBS = {int(number): name for number, name in re.findall(r"^VERB_KIND\(\w+, (\d+), \"(\w+)\"\)", text("bpf/verb_kinds.def"), re.M)}
-
-
-def equal(name, got, want, probe=None):
-    global passed, failed
-    if got == want:
-        passed += 1
-        print(f"ok - {name}")
-        return
-    if probe:
-        missed.add(probe)
-    failed += 1
-    print(f"not ok - {name}\n    recorded {short(got, want)}, truth {short(want, got)}")
-
-
-def short(value, other):
-    """Of counters what the other one has not."""
-    if isinstance(value, collections.Counter) and isinstance(other, collections.Counter):
-        value = dict(value - other)
-    shown = str(value)
-    return shown if len(shown) < 300 else shown[:300] + "..."
 
 
 class Recording:
@@ -269,10 +236,8 @@ def main():
     work = compare_work(r, t)
     if absent is None:
         compare_tables(tables, t, work)
-        print(f"compare_verbs: {passed} passed, {failed} failed")
-        sys.exit(failed > 0)
-    print(" ".join(sorted(missed)))
-    sys.exit(missed != absent)
+        end("compare_verbs")
+    end_without(absent)
 
 
 main()

@@ -263,6 +263,11 @@ lab: ## run scenarios in guest kernels: KERNEL=6.1|6.12|new (all), SCENARIO=NAME
 	$(Q)+$(MAKE) --no-print-directory -j$$(nproc) all lab-programs
 	$(Q)tests/lab/lab.py run $(addprefix -k ,$(KERNEL)) $(addprefix -s ,$(SCENARIO))
 
+# What jobs with `backend = vm` boot: build/vm/kernel and build/vm/initrd.
+vm-guest: ## make the guest that shipped jobs of virtual machines boot
+	$(Q)tests/setup.sh lab
+	$(Q)tests/vm/guest.sh
+
 lab-shell: ## a prompt in a guest kernel: KERNEL=6.1|6.12|new (new), SCENARIO=NAME for what it needs
 	$(Q)tests/setup.sh lab
 	$(Q)+$(MAKE) --no-print-directory -j$$(nproc) all lab-programs
@@ -333,6 +338,6 @@ clean: ## remove everything built
 
 -include $(shell find $(sort $(BUILD) $(PIC) $(BPF_BUILD)/bpf) -name '*.d' 2>/dev/null)
 
-.PHONY: all always help tests unit units demo check face-check fresh lab lab-shell lab-programs bench bench-programs campaigns expectations soak kills fuzz-programs fuzz-long mutate hostile pages install uninstall static clean
+.PHONY: all always help tests unit units demo check face-check fresh lab lab-shell vm-guest lab-programs bench bench-programs campaigns expectations soak kills fuzz-programs fuzz-long mutate hostile pages install uninstall static clean
 .DELETE_ON_ERROR:
 .SECONDARY:

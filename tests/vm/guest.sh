@@ -1,0 +1,61 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Makes the guest of jobs with `backend = vm`: build/vm/kernel, the lab's 6.12 as an ELF file, and
+# build/vm/initrd: its modules for virtio, busybox and the load of tests/vm/guest, which is its first process.
+#
+#   guest.sh          makes what is missing or old, and prints the folder
+#   guest.sh run ...  and boots it as it is, with more arguments for QEMU: KEY=VALUE words are the load's
+#
+# Exits with 75 if the kernel cannot be fetched; the last line that begins with "lab: " says why.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+root=$PWD
+vm=$root/build/vm
+
+# What an emulated CPU pays for most and no guest is about is left out, as in the lab.
+command_line='console=ttyS0 8250.nr_uarts=1 loglevel=4 panic=-1 oops=panic no_timer_check tsc=reliable nowatchdog
+	rcupdate.rcu_cpu_stall_timeout=120 mitigations=off random.trust_cpu=on init_on_alloc=0 hardened_usercopy=off
+	randomize_kstack_offset=off audit=0 clearcpuid=112'
+
+made() {
+	local image
+	image=$(tests/lab/kernels.sh image 6.12)
+	mkdir -p "$vm"
+	exec {lock}>"$vm/lock"
+	flock "$lock"
+	if [ ! -e "$vm/load" ] || [ -n "$(find tests/vm/guest -newer "$vm/load")" ]; then
+		gcc -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror -static -pthread tests/vm/guest/*.c -o "$vm/load.new"
+		mv "$vm/load.new" "$vm/load"
+	fi
+	if [ ! -e "$vm/initrd" ] || [ "$vm/load" -nt "$vm/initrd" ] || [ tests/vm/image.py -nt "$vm/initrd" ] ||
+		[ "$(cat "$vm/of" 2>/dev/null)" != "$image" ]; then
+		/usr/bin/python3 tests/vm/image.py "$image" "$vm"
+		tr -s '\n\t' ' ' <<<"$command_line" >"$vm/command-line"
+		echo "$image" >"$vm/of"
+	fi
+	flock -u "$lock"
+}
+
+run() {
+	local load=() arguments=() word
+	for word in "$@"; do
+		case $word in
+		-*) arguments+=("$word") ;;
+		[a-z]*_[a-z]*=* | seed=* | seconds=* | end=* | reboots=* | disk=/*) load+=("$word") ;;
+		*) arguments+=("$word") ;;
+		esac
+	done
+	exec qemu-system-x86_64 -machine q35 -cpu max,-erms,-fsrm,-la57,-smap,-smep -m 256M -nodefaults -no-user-config -no-reboot \
+		-display none -serial stdio -kernel "$vm/kernel" -initrd "$vm/initrd" \
+		-append "$(cat "$vm/command-line") -- ${load[*]}" "${arguments[@]}"
+}
+
+made
+case ${1:-} in
+'') echo "$vm" ;;
+run) run "${@:2}" ;;
+*)
+	sed -n 's/^# \{0,1\}//; 3,9p' "$0" >&2
+	exit 2
+	;;
+esac

@@ -16,6 +16,7 @@
 #include "injectors/emu/service.h"
 
 struct frame_totals;
+struct guest_memory;
 struct rdma_totals;
 struct machine;
 struct traffic_config;
@@ -180,10 +181,12 @@ struct device_setup {
 	const void *settings;	 /* the model's own struct (device_class.h); outlives it too */
 	const void *
 		peer_settings; /* those of the device at the other end of its link; NULL: it has no peer */
-	const char *directory;	 /* for files of its own; NULL or "": $TMPDIR or /var/tmp */
-	struct machine *machine; /* for pins (pins.h) */
-	__u32 index;		 /* of the device in it */
-	const char *name;	 /* the device's, within its tenant */
+	const char *directory;	     /* for files of its own; NULL or "": $TMPDIR or /var/tmp */
+	struct machine *machine;     /* for pins (pins.h) */
+	__u32 index;		     /* of the device in it */
+	struct guest_memory *memory; /* of its tenant */
+	const char *tenant;	     /* its tenant's name */
+	const char *name;	     /* the device's, within its tenant */
 	const struct traffic_config *traffic; /* frames to be made up for it; NULL: none */
 	struct frame_totals *frames;	      /* filled as it stops, by a model that has frames */
 	struct rdma_totals *rdma;	      /* likewise, by one that has packets */

@@ -10,6 +10,7 @@
 
 #include "injectors/emu/device.h"
 #include "injectors/emu/device_driver.h"
+#include "injectors/emu/vhost/vhost_settings.h"
 #include "lib/job/options.h"
 
 struct device_config;
@@ -74,6 +75,8 @@ struct device_class {
 	struct device_peer (*peer)(struct device_settings *settings);
 	/* The file that it is given; NULL: none of this model is. */
 	struct device_file *(*file)(struct device_settings *settings);
+	/* How a virtual machine drives it over vhost-user; NULL: none drives this model. */
+	struct vhost_settings *(*vhost)(struct device_settings *settings);
 	/* -EBADMSG with a sentence that begins with `where`; NULL: it agrees to everything. */
 	int (*check)(const struct device_check *check);
 	/* Bytes that it pins of its share of `bytes` before anything runs, for its tenant's memlock; NULL: none. */

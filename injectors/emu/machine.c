@@ -50,6 +50,8 @@ static int start_device(struct machine *machine, __u32 index)
 		.directory = machine->config.directory,
 		.machine = machine,
 		.index = index,
+		.memory = machine->tenants[device->config.tenant].memory,
+		.tenant = machine->tenants[device->config.tenant].config.name,
 		.name = device->config.name,
 		.traffic = machine_traffic(machine, index),
 		.frames = &device->frames,

@@ -194,6 +194,11 @@ static struct device_file *block_given_file(struct device_settings *settings)
 	return &((struct block_settings *)settings->bytes)->file;
 }
 
+static struct vhost_settings *block_vhost_settings(struct device_settings *settings)
+{
+	return &((struct block_settings *)settings->bytes)->vhost;
+}
+
 /* A workload writes no file that it may not, and its I/Os fit on the disk. */
 static int block_agree(const struct device_check *check)
 {
@@ -220,6 +225,12 @@ static int block_agree(const struct device_check *check)
 #define SETTING(member) DEVICE_SETTING(struct block_settings, member)
 #define MIB		(1024.0 * 1024)
 
+static const struct option_choice on_fault_choices[] = {
+	{"park", VHOST_PARK},
+	{"pause", VHOST_PAUSE},
+	{NULL},
+};
+
 static const struct option_row block_rows[] = {
 	{"device", "file", OPTION_TEXT, SETTING(file.path), .otherwise = "",
 	 .meaning = "backing file; empty: an unlinked one of file_bytes"},
@@ -235,6 +246,12 @@ static const struct option_row block_rows[] = {
 	 .meaning = "what the medium takes for each I/O, one at a time in each queue"},
 	{"device", "medium_bandwidth", OPTION_BYTES, SETTING(medium_bytes_per_s), 16 * MIB,
 	 1024 * 1024 * MIB, "", .meaning = "bytes per second of the medium, for each queue"},
+	{"device", "socket", OPTION_TEXT, SETTING(vhost.socket), .otherwise = "",
+	 .meaning = "vhost-user socket of the disk of a virtual machine (tenant with backend=vm)"},
+	{"device", "on_fault", OPTION_CHOICE, SETTING(vhost.on_fault), .otherwise = "park",
+	 .choices = on_fault_choices, .needs = {{"socket", "*"}},
+	 .meaning = "a request whose pages are absent: others of its queue go on (park), or the "
+		    "queue waits (pause)"},
 };
 
 const struct device_class block_class = {
@@ -247,6 +264,7 @@ const struct device_class block_class = {
 	.data_align = 64,
 	.io = DEVICE_IO_DISK,
 	.file = block_given_file,
+	.vhost = block_vhost_settings,
 	.check = block_agree,
 	.start = block_start,
 	.stop = block_stop,

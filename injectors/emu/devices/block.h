@@ -6,6 +6,7 @@
 #include "injectors/emu/device_class.h"
 
 struct block_settings {
+	struct vhost_settings vhost;
 	struct device_file file;
 	__u64 file_bytes;	 /* of an unlinked file */
 	bool file_direct;	 /* O_DIRECT */

@@ -41,6 +41,7 @@ struct tenant_config {
 	__u64 memory;
 	__u64 memlock; /* bytes that devices may pin of it (pins.h), 0: no limit */
 	enum memory_backend backend;
+	bool unprotected;  /* MEMORY_VM: as of struct guest_memory_config (write_protect = no) */
 	cpu_set_t cpus;	   /* empty: all CPUs of the machine */
 	bool own_process;  /* its guest runs in a process of its own (process = own) */
 	char program[512]; /* the command that it runs; empty: what the job says of its devices */

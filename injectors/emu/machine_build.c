@@ -51,6 +51,12 @@ static int copy_config(struct machine *machine, const struct machine_config *con
 	return 0;
 }
 
+/* A virtual machine begins with memory that it has not touched yet, and fills it itself. */
+static bool premapped(const struct machine *machine, const struct tenant *tenant)
+{
+	return machine->config.premap && tenant->config.backend != MEMORY_VM;
+}
+
 static int build_tenant(struct machine *machine, __u32 index)
 {
 	struct tenant *tenant = &machine->tenants[index];
@@ -63,6 +69,7 @@ static int build_tenant(struct machine *machine, __u32 index)
 		.bytes = tenant->config.memory,
 		.physical = tenant->physical,
 		.backend = tenant->config.backend,
+		.unprotected = tenant->config.unprotected,
 		.directory = machine->config.directory[0] ? machine->config.directory : NULL,
 		.tenant = index,
 		.injections = machine->injections,
@@ -81,7 +88,7 @@ static int build_tenant(struct machine *machine, __u32 index)
 		tenant->touched = calloc(tenant->config.memory >> PAGE_BITS, 1);
 		error = tenant->touched ? 0 : failed(-ENOMEM, "no memory for the marks of DMA");
 	}
-	if (!error && machine->config.premap)
+	if (!error && premapped(machine, tenant))
 		error = guest_memory_populate(tenant->memory, 0, tenant->config.memory);
 	return error ? failed_in(error, "tenant %s", tenant->config.name) : 0;
 }
@@ -223,7 +230,7 @@ static int build_device(struct machine *machine, __u32 index, __u32 place)
 		error = build_port(machine, index);
 	if (!error)
 		error = build_channel(device, tenant, place);
-	if (!error && machine->config.premap)
+	if (!error && premapped(machine, tenant))
 		error = machine_premap(device, tenant);
 	return error ? failed_in(error, "device %s/%s", tenant->config.name, device->config.name)
 		     : 0;

@@ -124,7 +124,7 @@ static bool granted(const struct machine *machine, const struct page_request *re
 	const struct machine_device *device = &machine->devices[request->device];
 	struct iommu_translation found;
 
-	return machine->tenants[device->config.tenant].config.backend == MEMORY_PAGER &&
+	return machine->tenants[device->config.tenant].config.backend != MEMORY_SWAP &&
 	       !iommu_walk(device->domain, request->address,
 			   request->flags & EVENT_WRITE ? IOMMU_READ | IOMMU_WRITE : IOMMU_READ,
 			   &found);

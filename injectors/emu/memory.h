@@ -22,7 +22,8 @@
 
 #define HUGE_BYTES (1ul << 21)
 
-enum memory_backend { MEMORY_PAGER, MEMORY_SWAP };
+/* MEMORY_VM: as MEMORY_PAGER, for a virtual machine whose process has it mapped (vm/handover.h): nobody fills it. */
+enum memory_backend { MEMORY_PAGER, MEMORY_SWAP, MEMORY_VM };
 enum page_origin { PAGE_ZERO, PAGE_FILE, PAGE_SWAP };
 enum evict_kind { EVICT_MINOR, EVICT_MAJOR };
 
@@ -30,6 +31,8 @@ struct guest_memory_config {
 	__u64 bytes;	/* multiple of HUGE_BYTES, 2 MiB to 64 GiB */
 	__u64 physical; /* host physical base of this tenant's RAM, multiple of 1 GiB */
 	enum memory_backend backend;
+	/* MEMORY_VM: evict without protecting the guest's mapping, so that what it writes meanwhile is lost: a control */
+	bool unprotected;
 	const char
 		*directory; /* where the unlinked backing file lives; NULL: $TMPDIR or /var/tmp */
 	__u32 tenant;	    /* for the truth log */
@@ -100,6 +103,10 @@ int guest_memory_lock(struct guest_memory *memory, __u64 guest_address, bool loc
 struct guest_memory_stats {
 	__u64 page_in_zero, page_in_file, page_in_swap, minor;
 	__u64 evicted_minor, evicted_major, evict_failed, dma_violations;
+	__u64 view_faults; /* of the pages brought in, those that another process has touched: a virtual machine's CPUs */
+	__u64 discarded; /* pages that were there, that the guest gave back (balloon), and that were touched again: zeroes */
+	__u64 bypassed; /* pages that were out and in the memory file all the same: somebody wrote past the pager */
+	__u64 out; /* pages that are out now: in the backing file and in no frame */
 };
 void guest_memory_stats(const struct guest_memory *memory, struct guest_memory_stats *stats);
 

@@ -11,7 +11,7 @@ import re
 import sys
 
 LAYERS = (
-    {"bpf/", "injectors/kmod/"},
+    {"bpf/", "injectors/kmod/", "injectors/vm/"},
     {"lib/base/"},
     {"lib/output/", "lib/trace/", "lib/protect/"},
     {"lib/cli/"},

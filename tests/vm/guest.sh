@@ -15,7 +15,8 @@ vm=$root/build/vm
 # What an emulated CPU pays for most and no guest is about is left out, as in the lab.
 command_line='console=ttyS0 8250.nr_uarts=1 loglevel=4 panic=-1 oops=panic no_timer_check tsc=reliable nowatchdog
 	rcupdate.rcu_cpu_stall_timeout=120 mitigations=off random.trust_cpu=on init_on_alloc=0 hardened_usercopy=off
-	randomize_kstack_offset=off audit=0 clearcpuid=112'
+	randomize_kstack_offset=off audit=0 clearcpuid=112
+	initcall_blacklist=load_system_certificate_list,init_encrypted,jent_mod_init,ftrace_check_sync,iosf_mbi_init'
 
 made() {
 	local image
@@ -30,7 +31,6 @@ made() {
 	if [ ! -e "$vm/initrd" ] || [ "$vm/load" -nt "$vm/initrd" ] || [ tests/vm/image.py -nt "$vm/initrd" ] ||
 		[ "$(cat "$vm/of" 2>/dev/null)" != "$image" ]; then
 		/usr/bin/python3 tests/vm/image.py "$image" "$vm"
-		tr -s '\n\t' ' ' <<<"$command_line" >"$vm/command-line"
 		echo "$image" >"$vm/of"
 	fi
 	flock -u "$lock"
@@ -50,7 +50,7 @@ run() {
 		-append "$(cat "$vm/command-line") -- ${load[*]}" "${arguments[@]}"
 }
 
-made
+tr -s '\n\t' ' ' <<<"$command_line" | sed 's/ $//' >build/vm/command-line
 case ${1:-} in
 '') echo "$vm" ;;
 run) run "${@:2}" ;;

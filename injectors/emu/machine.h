@@ -21,6 +21,7 @@
 #include "injectors/emu/memory_limit.h"
 #include "injectors/emu/protector.h"
 #include "injectors/emu/traffic.h"
+#include "injectors/emu/vm/qemu_config.h"
 #include "injectors/emu/workload.h"
 
 /* Which pages the reclaimer takes first. */
@@ -47,6 +48,7 @@ struct tenant_config {
 	char program[512]; /* the command that it runs; empty: what the job says of its devices */
 	char program_ready[16]; /* where it listens before the next one begins; "": nowhere */
 	struct tenant_quota quota;
+	struct qemu_config vm; /* with backend MEMORY_VM */
 };
 
 struct device_config {

@@ -6,7 +6,7 @@
 #define TENANT(member) FIELD(struct job_tenant, member)
 
 static const struct option_choice backends[] = {
-	{"pager", MEMORY_PAGER}, {"swap", MEMORY_SWAP}, {NULL, 0}};
+	{"pager", MEMORY_PAGER}, {"swap", MEMORY_SWAP}, {"vm", MEMORY_VM}, {NULL, 0}};
 
 static const struct option_choice rights[] = {
 	{"all", VERBS_LOCAL_WRITE | VERBS_REMOTE_WRITE | VERBS_REMOTE_READ},
@@ -16,6 +16,9 @@ static const struct option_choice rights[] = {
 	{NULL, 0}};
 
 static const struct option_choice processes[] = {{"machine", false}, {"own", true}, {NULL, 0}};
+
+/* The field says the contrary. */
+static const struct option_choice protections[] = {{"yes", false}, {"no", true}, {NULL, 0}};
 
 static const struct option_row rows[] = {
 	{"tenant", "count", OPTION_COUNT, TENANT(count), 1, MACHINE_TENANTS_MAX, "",
@@ -29,7 +32,31 @@ static const struct option_row rows[] = {
 	{"tenant", "backend", OPTION_CHOICE, TENANT(config.backend), .otherwise = "pager",
 	 .choices = backends,
 	 .meaning = "what pages the memory: a userfaultfd pager with a backing file, or the "
-		    "kernel's own swap"},
+		    "kernel's own swap; vm: that pager under a stock virtual machine of QEMU's, "
+		    "whose guest drives the devices"},
+	{"tenant", "qemu", OPTION_TEXT, TENANT(config.vm.arguments), .otherwise = "",
+	 .meaning =
+		 "arguments of qemu-system-x86_64, or another program's name and its arguments, words "
+		 "as of a shell, without one: the machine is started and ended with the run, its "
+		 "console captured. Memory and devices are added. Empty: somebody else starts it, with "
+		 "the line of `faultline-inject vm --print-arguments`",
+	 .needs = {{"backend", "vm"}}},
+	{"tenant", "socket", OPTION_TEXT, TENANT(config.vm.socket), .otherwise = "",
+	 .meaning = "path at which the virtual machine's memory is handed over; empty: one that "
+		    "lasts as long as the run",
+	 .needs = {{"backend", "vm"}}},
+	{"tenant", "duration", OPTION_TIME, TENANT(config.vm.duration_ns), 0, 24 * HOUR, "0",
+	 .meaning = "the virtual machine is ended after this; 0: when its guest powers it off",
+	 .needs = {{"backend", "vm"}}},
+	{"tenant", "viommu", OPTION_BOOL, TENANT(config.vm.iommu), .otherwise = "no",
+	 .meaning = "its devices sit behind QEMU's intel-iommu and translate by ATS; the guest's "
+		    "kernel needs intel_iommu=on",
+	 .needs = {{"backend", "vm"}}},
+	{"tenant", "write_protect", OPTION_CHOICE, TENANT(config.unprotected), .otherwise = "yes",
+	 .choices = protections,
+	 .meaning = "a page is protected from the virtual machine's writes while it is evicted; "
+		    "no: what is written meanwhile is lost, a control that breaks the guest",
+	 .needs = {{"backend", "vm"}}},
 	{"tenant", "quota_pinned", OPTION_BYTES, TENANT(config.quota.pinned_bytes), 0, 64 * GIB,
 	 "0",
 	 .meaning = "bytes that its guests may have registered at RDMA devices with mode=hybrid or "

@@ -3,8 +3,9 @@
 # Makes the guest of jobs with `backend = vm`: build/vm/kernel, the lab's 6.12 as an ELF file, and
 # build/vm/initrd: its modules for virtio, busybox and the load of tests/vm/guest, which is its first process.
 #
-#   guest.sh          makes what is missing or old, and prints the folder
-#   guest.sh run ...  and boots it as it is, with more arguments for QEMU: KEY=VALUE words are the load's
+#   guest.sh                  makes what is missing or old, and prints the folder
+#   guest.sh with PROGRAM...  the same, and initrd-PROGRAM-..., in which these programs of the host are, too
+#   guest.sh run WORD...      boots it as it is: KEY=VALUE words are the load's, all others QEMU's
 #
 # Exits with 75 if the kernel cannot be fetched; the last line that begins with "lab: " says why.
 set -euo pipefail
@@ -13,13 +14,11 @@ root=$PWD
 vm=$root/build/vm
 
 # What an emulated CPU pays for most and no guest is about is left out, as in the lab.
-command_line='console=ttyS0 8250.nr_uarts=1 loglevel=4 panic=-1 oops=panic no_timer_check tsc=reliable nowatchdog
-	rcupdate.rcu_cpu_stall_timeout=120 mitigations=off random.trust_cpu=on init_on_alloc=0 hardened_usercopy=off
-	randomize_kstack_offset=off audit=0 clearcpuid=112
-	initcall_blacklist=load_system_certificate_list,init_encrypted,jent_mod_init,ftrace_check_sync,iosf_mbi_init'
+command_line='console=ttyS0 loglevel=4 panic=-1 oops=panic no_timer_check nowatchdog rcupdate.rcu_cpu_stall_timeout=120
+	mitigations=off init_on_alloc=0 clearcpuid=112'
 
 made() {
-	local image
+	local image initrd
 	image=$(tests/lab/kernels.sh image 6.12)
 	mkdir -p "$vm"
 	exec {lock}>"$vm/lock"
@@ -28,11 +27,14 @@ made() {
 		gcc -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror -static -pthread tests/vm/guest/*.c -o "$vm/load.new"
 		mv "$vm/load.new" "$vm/load"
 	fi
-	if [ ! -e "$vm/initrd" ] || [ "$vm/load" -nt "$vm/initrd" ] || [ tests/vm/image.py -nt "$vm/initrd" ] ||
+	initrd=$(IFS=- && echo "$vm/initrd${*:+-$*}")
+	if [ ! -e "$initrd" ] || [ "$vm/load" -nt "$initrd" ] || [ tests/vm/image.py -nt "$initrd" ] ||
 		[ "$(cat "$vm/of" 2>/dev/null)" != "$image" ]; then
-		/usr/bin/python3 tests/vm/image.py "$image" "$vm"
+		/usr/bin/python3 tests/vm/image.py "$image" "$vm" "$@"
 		echo "$image" >"$vm/of"
 	fi
+	tr -s '\n\t' ' ' <<<"$command_line" | sed 's/ $//' >"$vm/command-line.new"
+	mv "$vm/command-line.new" "$vm/command-line"
 	flock -u "$lock"
 }
 
@@ -40,8 +42,8 @@ run() {
 	local load=() arguments=() word
 	for word in "$@"; do
 		case $word in
-		-*) arguments+=("$word") ;;
-		[a-z]*_[a-z]*=* | seed=* | seconds=* | end=* | reboots=* | disk=/*) load+=("$word") ;;
+		[a-z]*_[a-z]*=* | seed=* | seconds=* | end=* | reboots=* | disk=/dev/*) load+=("$word") ;;
+		run=*) load+=("run=\"${word#run=}\"") ;;
 		*) arguments+=("$word") ;;
 		esac
 	done
@@ -50,12 +52,13 @@ run() {
 		-append "$(cat "$vm/command-line") -- ${load[*]}" "${arguments[@]}"
 }
 
-tr -s '\n\t' ' ' <<<"$command_line" | sed 's/ $//' >build/vm/command-line
+[ "${1:-}" = with ] && made "${@:2}"
+made
 case ${1:-} in
-'') echo "$vm" ;;
+'' | with) echo "$vm" ;;
 run) run "${@:2}" ;;
 *)
-	sed -n 's/^# \{0,1\}//; 3,9p' "$0" >&2
+	sed -n 's/^# \{0,1\}//; 3,10p' "$0" >&2
 	exit 2
 	;;
 esac

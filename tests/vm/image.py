@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Makes `kernel` and `initrd` of DIRECTORY from a tree of tests/lab/kernels.sh and DIRECTORY/load.
 
-    image.py TREE DIRECTORY
+    image.py TREE DIRECTORY [PROGRAM...]
+
+With programs of this host it is `initrd-PROGRAM-...`, which has them and their libraries, too.
 """
 import os
 import stat
@@ -28,18 +30,24 @@ def initrd(tree, directory):
     modules = image.Modules(tree, release)
     for number, name in enumerate(modules.closure(MODULES)):
         archive.add(f"lib/modules/{number:02}-{name}.ko", stat.S_IFREG | 0o644, modules.read(name))
-    return archive.bytes()
+    return archive
 
 
-def main(tree, directory):
+def write(path, content):
+    with open(path + ".new", "wb") as file:
+        file.write(content)
+    os.rename(path + ".new", path)
+
+
+def main(tree, directory, *programs):
     kernel, link = image.kernel_file(tree), os.path.join(directory, "kernel")
     if not os.path.lexists(link) or os.readlink(link) != kernel:
         os.symlink(kernel, link + ".new")
         os.rename(link + ".new", link)
-    path = os.path.join(directory, "initrd")
-    with open(path + ".new", "wb") as file:
-        file.write(initrd(tree, directory))
-    os.rename(path + ".new", path)
+    archive = initrd(tree, directory)
+    for name in programs:
+        image.add_program(archive, image.find_program(name), f"bin/{name}")
+    write(os.path.join(directory, "-".join(["initrd", *programs])), archive.bytes())
 
 
 if __name__ == "__main__":

@@ -191,17 +191,22 @@ static int evict_if(struct machine *machine, __u32 tenant_index, __u64 guest_add
 	return error;
 }
 
-int evict_page(struct machine *machine, __u32 tenant_index, __u64 guest_address,
-	       enum evict_kind kind)
-{
-	return evict_if(machine, tenant_index, guest_address, kind, guest_memory_present);
-}
-
 static bool has_frame(struct guest_memory *memory, __u64 guest_address)
 {
 	unsigned char look;
 
 	return !guest_memory_look(memory, guest_address, 1, &look) && look & PAGE_LOOK_HELD;
+}
+
+int evict_page(struct machine *machine, __u32 tenant_index, __u64 guest_address,
+	       enum evict_kind kind)
+{
+	/* Whether a virtual machine's own process has it mapped, this one's page table does not tell. */
+	bool framed =
+		kind == EVICT_MAJOR && machine->tenants[tenant_index].config.backend == MEMORY_VM;
+
+	return evict_if(machine, tenant_index, guest_address, kind,
+			framed ? has_frame : guest_memory_present);
 }
 
 int evict_held_page(struct machine *machine, __u32 tenant_index, __u64 guest_address)

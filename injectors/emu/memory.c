@@ -95,6 +95,8 @@ int guest_memory_create(struct guest_memory **memory, const struct guest_memory_
 	created->injections = config->injections;
 	created->wait_room = config->wait_room;
 	created->room = config->room;
+	created->vm = config->backend == MEMORY_VM;
+	created->unprotected = created->vm && config->unprotected;
 	created->memfd = created->backing = created->cpu_faults = created->dma_faults = -1;
 	created->stop = -1;
 	pthread_mutex_init(&created->evicting, NULL);
@@ -140,6 +142,8 @@ int guest_memory_dma_copy(struct guest_memory *memory, __u64 guest_address, void
 		return failed(-EINVAL, "DMA of %zu bytes at 0x%llx leaves the tenant's memory",
 			      bytes, guest_address);
 	error = memory->ops->dma_copy(memory, guest_address, buffer, bytes, write);
+	if (error == -EFAULT && !guest_memory_undiscard(memory, guest_address, bytes))
+		error = memory->ops->dma_copy(memory, guest_address, buffer, bytes, write);
 	if (error)
 		atomic_fetch_add(&memory->dma_violations, 1);
 	return error;
@@ -360,5 +364,9 @@ void guest_memory_stats(const struct guest_memory *memory, struct guest_memory_s
 		.evicted_major = atomic_load(&memory->evicted_major),
 		.evict_failed = atomic_load(&memory->evict_failed),
 		.dma_violations = atomic_load(&memory->dma_violations),
+		.view_faults = atomic_load(&memory->view_faults),
+		.discarded = atomic_load(&memory->discarded),
+		.bypassed = atomic_load(&memory->bypassed),
+		.out = atomic_load(&memory->out_pages),
 	};
 }

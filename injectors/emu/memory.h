@@ -58,6 +58,13 @@ void *guest_memory_dma(struct guest_memory *memory, __u64 guest_address);
 int guest_memory_dma_copy(struct guest_memory *memory, __u64 guest_address, void *buffer,
 			  size_t bytes, bool write);
 
+/*
+ * After an EFAULT of the device's view, with backend vm: a guest may have given pages back (a balloon) without telling its devices, which
+ * it then has them use again. Those are zeroes, and shown. 0: the access may be tried again; -EFAULT: a page was evicted, or it is
+ * another backend. The caller holds references on the pages (lookup.h).
+ */
+int guest_memory_undiscard(struct guest_memory *memory, __u64 guest_address, __u64 bytes);
+
 /* Fills pages with content derived from their address, present afterwards. */
 int guest_memory_populate(struct guest_memory *memory, __u64 guest_address, __u64 bytes);
 
@@ -99,6 +106,12 @@ int guest_memory_unmap(struct guest_memory *memory, __u64 guest_address, __u64 b
  * devices' view locks what it shows. -ENOMEM with a sentence: RLIMIT_MEMLOCK, or too many mappings.
  */
 int guest_memory_lock(struct guest_memory *memory, __u64 guest_address, bool lock);
+
+/*
+ * Backend vm: looks for pages that are out and have a frame all the same; each is counted once, as `bypassed`, and told of on
+ * stderr, the first. Evictions and faults find them, too. Returns how many there have been.
+ */
+__u64 guest_memory_find_bypassed(struct guest_memory *memory);
 
 struct guest_memory_stats {
 	__u64 page_in_zero, page_in_file, page_in_swap, minor;

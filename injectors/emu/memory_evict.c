@@ -6,6 +6,7 @@
  * into the memfd (MADV_DONTNEED would leave it in the page cache), the protection lifted. A guest
  * CPU that writes in the meantime waits in its fault; one that touches the page after the hole
  * finds it missing and has it brought back, from a backing file that is already written.
+ * A virtual machine's views stay protected until the page is back, or a writer that waited finds it missing.
  * Minor: both mappings drop the page, the page cache keeps it, and so do views of other processes (memory_views.h).
  *
  * A page may be back before its absence was proven: then all is done again, EVICT_TRIES times at most.
@@ -40,7 +41,6 @@ static int memory_protect(struct guest_memory *memory, __u64 page_address, bool 
 static int memory_write_out(struct guest_memory *memory, __u64 page_address)
 {
 	unsigned char page[PAGE_BYTES];
-	__u64 number = page_address >> PAGE_BITS;
 	ssize_t done;
 
 	/* The memfd and not the mapping is read: that can fault in nothing. */
@@ -53,7 +53,6 @@ static int memory_write_out(struct guest_memory *memory, __u64 page_address)
 		return failed(-error, "cannot write page 0x%llx to the backing file: %s",
 			      page_address, strerror(error));
 	}
-	atomic_fetch_or(&memory->stored[number / 64], 1ull << number % 64);
 	return 0;
 }
 
@@ -65,6 +64,15 @@ static int free_frame(struct guest_memory *memory, __u64 page_address)
 	return 0;
 }
 
+/* A virtual machine's views stay protected while the page is out (memory_vm.c). */
+static int memory_lift(struct guest_memory *memory, __u64 page_address, bool taken)
+{
+	if (!taken || !memory->vm)
+		return memory_protect(memory, page_address, false);
+	return memory_write_protect(memory->cpu_faults, (__u64)memory->cpu + page_address,
+				    PAGE_BYTES, false);
+}
+
 static int take_major(struct guest_memory *memory, __u64 page_address)
 {
 	int cached = page_cached(memory->cpu + page_address), error, lifted;
@@ -72,12 +80,17 @@ static int take_major(struct guest_memory *memory, __u64 page_address)
 	/* A page that is out has its content in the backing file: what a hole reads as is not it. */
 	if (cached <= 0)
 		return cached;
-	error = memory_protect(memory, page_address, true);
+	(void)vm_page_bypassed(memory, page_address);
+	error = memory->unprotected ? 0 : memory_protect(memory, page_address, true);
 	if (!error)
 		error = memory_write_out(memory, page_address);
-	if (!error)
+	if (!error) {
+		pager_set_out(memory, page_address, true);
 		error = free_frame(memory, page_address);
-	lifted = memory_protect(memory, page_address, false);
+		if (error)
+			pager_set_out(memory, page_address, false);
+	}
+	lifted = memory->unprotected ? 0 : memory_lift(memory, page_address, !error);
 	return error ? error : lifted;
 }
 
@@ -109,6 +122,9 @@ int pager_evict(struct guest_memory *memory, __u64 page_address, enum evict_kind
 	pthread_mutex_lock(&memory->evicting);
 	if (memory_overlaid(memory, page_address))
 		result = failed(-EBUSY, "page 0x%llx is under memory of the host's", page_address);
+	else if (kind == EVICT_MAJOR && memory->vm && !page_cached(memory->cpu + page_address))
+		result = failed(-ENOENT, "page 0x%llx is not there: the guest gave it back",
+				page_address);
 	for (int tries = 0; !result && tries < EVICT_TRIES; tries++) {
 		result = kind == EVICT_MAJOR ? take_major(memory, page_address)
 					     : take_minor(memory, page_address);

@@ -35,13 +35,6 @@
 #define POPULATE_CHUNK	HUGE_BYTES
 #define MEMORY_FEATURES (UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM)
 
-static bool is_stored(const struct guest_memory *memory, __u64 page_address)
-{
-	__u64 page = page_address >> PAGE_BITS;
-
-	return atomic_load(&memory->stored[page / 64]) >> page % 64 & 1;
-}
-
 static int pager_state(struct guest_memory *memory, __u64 page_address)
 {
 	int is = page_mapped(memory->cpu + page_address);
@@ -51,14 +44,7 @@ static int pager_state(struct guest_memory *memory, __u64 page_address)
 	is = page_cached(memory->cpu + page_address);
 	if (is)
 		return is < 0 ? is : PAGE_GONE_MINOR;
-	return is_stored(memory, page_address) ? PAGE_GONE_MAJOR : PAGE_NEVER;
-}
-
-static void pager_wake(struct guest_memory *memory, __u64 page_address)
-{
-	struct uffdio_range range = {(__u64)memory->cpu + page_address, PAGE_BYTES};
-
-	ioctl(memory->cpu_faults, UFFDIO_WAKE, &range);
+	return pager_is_out(memory, page_address) ? PAGE_GONE_MAJOR : PAGE_NEVER;
 }
 
 /*
@@ -75,68 +61,6 @@ static void page_in_failed(struct guest_memory *memory, __u64 page_address, int 
 	fprintf(stderr, "faultline: page 0x%llx of tenant %u cannot be brought back: %s\n",
 		page_address, memory->tenant, strerror(error));
 	abort();
-}
-
-static int read_page(int file, void *page, __u64 page_address)
-{
-	ssize_t got;
-
-	do
-		got = pread(file, page, PAGE_BYTES, (off_t)page_address);
-	while (got < 0 && errno == EINTR);
-	if (got == (ssize_t)PAGE_BYTES)
-		return 0;
-	return got < 0 ? errno : EIO;
-}
-
-/*
- * Places the page as it is now in the backing file. No eviction may come between: of two guests that
- * wait for one page the second's message may be served when the page is back, and written, already.
- */
-static int place_page(struct guest_memory *memory, void *page, __u64 page_address, bool *stored)
-{
-	struct uffdio_copy copy = {
-		.dst = (__u64)memory->cpu + page_address,
-		.src = (__u64)page,
-		.len = PAGE_BYTES,
-		.mode = UFFDIO_COPY_MODE_DONTWAKE,
-	};
-	struct uffdio_zeropage zero = {.range = {copy.dst, PAGE_BYTES},
-				       .mode = UFFDIO_ZEROPAGE_MODE_DONTWAKE};
-	int error;
-
-	pthread_mutex_lock(&memory->evicting);
-	*stored = is_stored(memory, page_address);
-	error = *stored ? read_page(memory->backing, page, page_address) : 0;
-	if (!error && (*stored ? ioctl(memory->cpu_faults, UFFDIO_COPY, &copy)
-			       : ioctl(memory->cpu_faults, UFFDIO_ZEROPAGE, &zero)))
-		error = errno;
-	pthread_mutex_unlock(&memory->evicting);
-	return error;
-}
-
-/* EAGAIN: the address space changes just now. ENOMEM: the kernel is short of memory, for now. */
-int pager_bring(struct guest_memory *memory, void *page, __u64 page_address)
-{
-	__u64 start_ns = monotonic_ns();
-	bool stored;
-	__u32 device;
-	int error;
-
-	inject_sleep(memory->injections, memory_take_delay(memory, page_address, &device));
-	if (memory->wait_room)
-		memory->wait_room(memory->room);
-	while ((error = place_page(memory, page, page_address, &stored)) == EAGAIN ||
-	       error == ENOMEM)
-		memory_sleep(error == ENOMEM ? 10 * NSEC_PER_MSEC : 0);
-	if (error && error != EEXIST)
-		return -error;
-	/* Told before anyone can go on, so that the truth is in order. */
-	if (!error)
-		memory_page_in(memory, page_address, device, stored ? PAGE_FILE : PAGE_ZERO,
-			       start_ns);
-	pager_wake(memory, page_address);
-	return error ? PAGER_WAS_THERE : 0;
 }
 
 static void pager_serve(struct guest_memory *memory, void *page, const struct uffd_msg *message)
@@ -288,9 +212,10 @@ static int pager_create(struct guest_memory *memory, const struct guest_memory_c
 	__u64 words = ((memory->bytes >> PAGE_BITS) + 63) / 64;
 	int error;
 
-	memory->stored = calloc(words, sizeof(*memory->stored));
+	memory->out = calloc(words, sizeof(*memory->out));
+	memory->known = calloc(words, sizeof(*memory->known));
 	memory->overlaid = calloc(words, sizeof(*memory->overlaid));
-	if (!memory->stored || !memory->overlaid)
+	if (!memory->out || !memory->known || !memory->overlaid)
 		return failed(-ENOMEM, "no memory for %llu words", words);
 	/* Hundreds of tenants need more than the usual soft limit of 1024. */
 	error = limits_need_files("a tenant", PAGER_DESCRIPTORS);
@@ -318,11 +243,12 @@ static void pager_destroy(struct guest_memory *memory)
 		if (descriptors[i] >= 0)
 			close(descriptors[i]);
 	}
-	free(memory->stored);
+	free(memory->out);
+	free(memory->known);
 	free(memory->overlaid);
 }
 
-static int pager_show_device(struct guest_memory *memory, __u64 page_address)
+int pager_show_device(struct guest_memory *memory, __u64 page_address)
 {
 	struct uffdio_continue show = {
 		.range = {(__u64)memory->dma + page_address, PAGE_BYTES},

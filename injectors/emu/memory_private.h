@@ -4,9 +4,11 @@
  *
  *	memory.c	 what both backends share: addresses, touching, delays, statistics
  *	memory_pager.c	 pager backend: mappings, userfaultfds, the pager thread
+ *	memory_bring.c	 pager backend: absent pages back into the memory file
  *	memory_evict.c	 pager backend: eviction beside guest CPUs that go on running
  *	memory_views.c	 pager backend: other processes that have the memory mapped
  *	memory_overlay.c pager backend: the host's own pages in place of the guest's
+ *	memory_vm.c	 backend vm: what a virtual machine does to its memory without telling anybody
  *	memory_faults.c	 what all of them ask of a userfaultfd
  *	memory_swap.c	 swap backend
  *	presence.c	 what the kernel says about a page: pagemap, mincore
@@ -69,8 +71,13 @@ struct guest_memory {
 	int memfd, backing, cpu_faults, dma_faults, stop;
 	bool running;
 	pthread_t pager;
-	_Atomic __u64 *stored; /* a bit a page: the backing file has its content */
-	pthread_mutex_t evicting;
+	_Atomic __u64 *
+		out; /* a bit a page: it has no frame, its content is in the backing file; written with ... */
+	pthread_mutex_t evicting;  /* ... this lock */
+	__u64 *known;		   /* likewise: it has been brought in before */
+	bool vm;		   /* backend vm: protection stays in views until a page is back */
+	bool unprotected;	   /* a control: nothing is protected at all */
+	bool bypass_told;	   /* with the lock */
 	struct memory_view *views; /* with the lock `evicting`, as ... */
 	__u64 *overlaid; /* ... a bit a page: the views of this process show another file */
 
@@ -78,6 +85,7 @@ struct guest_memory {
 	struct pending_resolve *pending;
 	_Atomic __u64 page_in_zero, page_in_file, page_in_swap, minor;
 	_Atomic __u64 evicted_minor, evicted_major, evict_failed, dma_violations;
+	_Atomic __u64 view_faults, discarded, bypassed, out_pages;
 };
 
 extern const struct memory_ops pager_ops;
@@ -103,6 +111,26 @@ int memory_faults_register(int faults, void *mapping, __u64 bytes, __u64 mode);
  */
 #define PAGER_WAS_THERE 1
 int pager_bring(struct guest_memory *memory, void *page, __u64 page_address);
+/* Who waits for it in the CPUs' view. */
+void pager_wake(struct guest_memory *memory, __u64 page_address);
+/* It is out of the memory file; told with or without the lock `evicting`, set with it. */
+static inline bool pager_is_out(const struct guest_memory *memory, __u64 page_address)
+{
+	__u64 page = page_address >> PAGE_BITS;
+
+	return atomic_load(&memory->out[page / 64]) >> page % 64 & 1;
+}
+void pager_set_out(struct guest_memory *memory, __u64 page_address, bool out);
+/* Gives the device its view of a page that is there; -EAGAIN: it is gone again. */
+int pager_show_device(struct guest_memory *memory, __u64 page_address);
+
+/* memory_vm.c, with the lock `evicting`. */
+
+/* A page that has just been brought in, from the backing file if it was out. */
+void vm_page_came(struct guest_memory *memory, __u64 page_address, bool was_out);
+/* A page that is out has a frame: true, and it is out no more, what is in that frame is its content from now on. */
+bool vm_page_bypassed(struct guest_memory *memory, __u64 page_address);
+
 /* Of a page in every view, with the lock `evicting`. */
 int memory_views_protect(struct guest_memory *memory, __u64 page_address, bool on);
 /* With the lock `evicting`. */

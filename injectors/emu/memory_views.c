@@ -36,7 +36,7 @@ struct memory_view {
 	struct guest_memory *memory;
 	struct memory_view *next;
 	int faults;
-	__u64 base;
+	struct memory_part part;
 	bool gone; /* its process has ended; with the lock `evicting` */
 	atomic_bool stop;
 	pthread_t thread;
@@ -47,12 +47,19 @@ int guest_memory_file(const struct guest_memory *memory)
 	return memory->memfd;
 }
 
+/* Where the process has a page of its part. */
+static __u64 view_address(const struct memory_view *view, __u64 page_address)
+{
+	return view->part.base + (page_address - view->part.start);
+}
+
 /* 0 or negative errno; what is no more, or never was, needs no protection. */
 static int view_protect(struct memory_view *view, __u64 page_address, bool on)
 {
-	int error = view->gone ? 0
-			       : memory_write_protect(view->faults, view->base + page_address,
-						      PAGE_BYTES, on);
+	bool none = view->gone || page_address - view->part.start >= view->part.bytes;
+	int error = none ? 0
+			 : memory_write_protect(view->faults, view_address(view, page_address),
+						PAGE_BYTES, on);
 
 	view->gone |= error == -ESRCH;
 	return error == -ESRCH || error == -ENOENT ? 0 : error;
@@ -71,7 +78,7 @@ int memory_views_protect(struct guest_memory *memory, __u64 page_address, bool o
 
 static void view_wake(const struct memory_view *view, __u64 page_address)
 {
-	struct uffdio_range range = {view->base + page_address, PAGE_BYTES};
+	struct uffdio_range range = {view_address(view, page_address), PAGE_BYTES};
 
 	ioctl(view->faults, UFFDIO_WAKE, &range);
 }
@@ -79,7 +86,7 @@ static void view_wake(const struct memory_view *view, __u64 page_address)
 /* As with the CPUs' view, but for the last resort: a guest whose page cannot be had waits until it is killed, the machine goes on. */
 static void view_failed(struct memory_view *view, __u64 page_address, int error)
 {
-	if (memory_poison(view->faults, view->base + page_address)) {
+	if (memory_poison(view->faults, view_address(view, page_address))) {
 		fprintf(stderr,
 			"faultline: page 0x%llx of tenant %u cannot be brought back, its guest "
 			"waits: %s\n",
@@ -89,19 +96,32 @@ static void view_failed(struct memory_view *view, __u64 page_address, int error)
 	view_wake(view, page_address);
 }
 
+/* With the lock, so that it is not lifted under another eviction. */
+static void view_write(struct memory_view *view, __u64 page_address)
+{
+	struct guest_memory *memory = view->memory;
+
+	pthread_mutex_lock(&memory->evicting);
+	/* Of a virtual machine's page that is out protection stays: who waits finds it missing. */
+	if (memory->vm && pager_is_out(memory, page_address) &&
+	    !vm_page_bypassed(memory, page_address))
+		view_wake(view, page_address);
+	else
+		(void)view_protect(view, page_address, false);
+	pthread_mutex_unlock(&memory->evicting);
+}
+
 static void view_serve(struct memory_view *view, void *page, const struct uffd_msg *message,
 		       unsigned int *idle)
 {
-	__u64 page_address = (message->arg.pagefault.address & ~(PAGE_BYTES - 1)) - view->base;
+	__u64 at = (message->arg.pagefault.address & ~(PAGE_BYTES - 1)) - view->part.base;
+	__u64 page_address = view->part.start + at;
 	int result;
 
-	if (message->event != UFFD_EVENT_PAGEFAULT || page_address >= view->memory->bytes)
+	if (message->event != UFFD_EVENT_PAGEFAULT || at >= view->part.bytes)
 		return;
 	if (message->arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP) {
-		/* With the lock, so that it is not lifted under another eviction. */
-		pthread_mutex_lock(&view->memory->evicting);
-		(void)view_protect(view, page_address, false);
-		pthread_mutex_unlock(&view->memory->evicting);
+		view_write(view, page_address);
 		return;
 	}
 	result = pager_bring(view->memory, page, page_address);
@@ -111,6 +131,8 @@ static void view_serve(struct memory_view *view, void *page, const struct uffd_m
 	}
 	/* Whose mapping is not of the memory file may ask for the same page for ever, but not take a CPU of ours. */
 	*idle = result == PAGER_WAS_THERE ? *idle + 1 : 0;
+	if (result != PAGER_WAS_THERE)
+		atomic_fetch_add(&view->memory->view_faults, 1);
 	if (*idle > IDLE_MESSAGES)
 		memory_sleep(NSEC_PER_MSEC);
 	view_wake(view, page_address);
@@ -216,17 +238,17 @@ static int faults_check(int faults)
 /* Nothing is protected yet, and no eviction is under way: what this lifts is nothing, but it tells who is not registered. */
 static int view_registered(const struct memory_view *view)
 {
-	__u64 bytes = view->memory->bytes, end;
+	__u64 base = view->part.base, bytes = view->part.bytes, end;
 	int error = -EINVAL;
 
-	if (!(view->base & (PAGE_BYTES - 1)) && !__builtin_add_overflow(view->base, bytes, &end))
-		error = memory_write_protect(view->faults, view->base, bytes, false);
+	if (!(base & (PAGE_BYTES - 1)) && !__builtin_add_overflow(base, bytes, &end))
+		error = memory_write_protect(view->faults, base, bytes, false);
 	for (__u64 last = bytes - PAGE_BYTES; !error && last; last = 0)
-		error = memory_write_protect(view->faults, view->base + last, PAGE_BYTES, false);
+		error = memory_write_protect(view->faults, base + last, PAGE_BYTES, false);
 	return error ? failed(-EINVAL,
 			      "a guest's userfaultfd has not 0x%llx bytes at 0x%llx registered for "
 			      "missing pages and write-protect: %s",
-			      bytes, view->base, strerror(-error))
+			      bytes, base, strerror(-error))
 		     : 0;
 }
 
@@ -264,7 +286,18 @@ static int view_join(struct memory_view *view)
 	return error;
 }
 
-int memory_view_add(struct memory_view **view, struct guest_memory *memory, int faults, __u64 base)
+static int part_check(const struct guest_memory *memory, const struct memory_part *part)
+{
+	if (((part->start | part->bytes) & (PAGE_BYTES - 1)) || !part->bytes ||
+	    !memory_range_valid(memory, part->start, part->bytes))
+		return failed(-EINVAL,
+			      "0x%llx bytes at 0x%llx of it: accepted: whole pages below 0x%llx",
+			      part->bytes, part->start, memory->bytes);
+	return 0;
+}
+
+int memory_view_add_part(struct memory_view **view, struct guest_memory *memory, int faults,
+			 const struct memory_part *part)
 {
 	struct memory_view *created = calloc(1, sizeof(*created));
 	int error = created ? 0 : failed(-ENOMEM, "no memory for a guest's view");
@@ -272,9 +305,11 @@ int memory_view_add(struct memory_view **view, struct guest_memory *memory, int 
 	if (!error && memory->ops != &pager_ops)
 		error = failed(-EINVAL, "only memory of backend pager has views");
 	if (!error)
+		error = part_check(memory, part);
+	if (!error)
 		error = faults_check(faults);
 	if (!error) {
-		*created = (struct memory_view){.memory = memory, .faults = faults, .base = base};
+		*created = (struct memory_view){.memory = memory, .faults = faults, .part = *part};
 		error = view_join(created);
 	}
 	if (error) {
@@ -284,6 +319,13 @@ int memory_view_add(struct memory_view **view, struct guest_memory *memory, int 
 	}
 	*view = created;
 	return 0;
+}
+
+int memory_view_add(struct memory_view **view, struct guest_memory *memory, int faults, __u64 base)
+{
+	const struct memory_part all = {.base = base, .bytes = memory->bytes};
+
+	return memory_view_add_part(view, memory, faults, &all);
 }
 
 void memory_view_remove(struct memory_view *view)
@@ -299,7 +341,7 @@ void memory_view_remove(struct memory_view *view)
 	*link = view->next;
 	pthread_mutex_unlock(&view->memory->evicting);
 	view_stop(view);
-	range = (struct uffdio_range){view->base, view->memory->bytes};
+	range = (struct uffdio_range){view->part.base, view->part.bytes};
 	ioctl(view->faults, UFFDIO_UNREGISTER, &range);
 	close(view->faults);
 	free(view);

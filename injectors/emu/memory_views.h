@@ -31,6 +31,13 @@ int guest_memory_file(const struct guest_memory *memory);
  * sentence: it is not such a descriptor, or the range is not registered. -ENOMEM, -EAGAIN: no thread.
  */
 int memory_view_add(struct memory_view **view, struct guest_memory *memory, int faults, __u64 base);
+/* Likewise of a process that has mapped a part of the file, whole pages from `start` on, as memory that is plugged into a virtual machine. */
+struct memory_part {
+	__u64 base; /* in the process */
+	__u64 start, bytes;
+};
+int memory_view_add_part(struct memory_view **view, struct guest_memory *memory, int faults,
+			 const struct memory_part *part);
 /*
  * Waits for who serves it, and before the memory is destroyed. What waits in it is let go (its process is to end): absent pages
  * read as zeros there from now on. NULL: nothing.

@@ -25,13 +25,15 @@ struct reclaimer {
 	__u64 next_pass, next_scan;
 };
 
-/* Pages of a tenant that are not present, from what went and what came back. */
+/* Pages of a tenant that are not present, from what went and what came back; a virtual machine also gives pages back by itself. */
 static __u64 pages_out(const struct machine *machine, const struct tenant *tenant)
 {
 	__u64 before = machine->config.premap ? 0 : tenant->config.memory >> PAGE_BITS;
 	struct guest_memory_stats stats;
 	__u64 out, in;
 
+	if (tenant->config.backend == MEMORY_VM)
+		return (tenant->config.memory - guest_memory_held(tenant->memory)) >> PAGE_BITS;
 	guest_memory_stats(tenant->memory, &stats);
 	out = before + stats.evicted_minor + stats.evicted_major;
 	in = stats.page_in_zero + stats.page_in_file + stats.page_in_swap + stats.minor;

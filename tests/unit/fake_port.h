@@ -21,6 +21,7 @@
 struct guest_memory {
 	char *bytes;
 	__u64 size;
+	int file; /* that it is of; -1: none */
 };
 
 struct port {
@@ -49,6 +50,7 @@ static void fake_port_init(struct port *port, __u64 bytes, __u64 iova_offset)
 {
 	*port = (struct port){.iova_offset = iova_offset};
 	port->memory.size = bytes;
+	port->memory.file = -1;
 	port->memory.bytes = aligned_alloc(HUGE_BYTES, bytes);
 	memset(port->memory.bytes, 0, bytes);
 	pthread_mutex_init(&port->lock, NULL);
@@ -64,6 +66,11 @@ static void fake_port_free(struct port *port)
 void *guest_memory_cpu(struct guest_memory *memory, __u64 guest_address)
 {
 	return memory->bytes + guest_address;
+}
+
+int guest_memory_file(const struct guest_memory *memory)
+{
+	return memory->file;
 }
 
 static bool fake_absent(struct port *port, __u64 first, __u64 last)
@@ -115,6 +122,31 @@ int port_dma_begin(struct port *port, __u16 queue, __u32 pasid, __u64 iova, __u6
 	dma->segments = 1;
 	dma->iov[0] = (struct iovec){port->memory.bytes + address, length};
 	return err;
+}
+
+int port_dma_try(struct port *port, __u16 queue, __u32 pasid, __u64 iova, __u64 length, bool write,
+		 struct dma *dma, __u64 *absent, unsigned int room)
+{
+	__u64 first = (iova - port->iova_offset) / PAGE_BYTES;
+	__u64 last = (iova - port->iova_offset + length - 1) / PAGE_BYTES;
+	unsigned int count = 0;
+
+	if (iova - port->iova_offset < port->memory.size)
+		for (__u64 page = first; page <= last && count < room; page++)
+			if (fake_absent(port, page, page))
+				absent[count++] = page * PAGE_BYTES + port->iova_offset;
+	return count ? (int)count : port_dma_begin(port, queue, pasid, iova, length, write, dma);
+}
+
+/* The pages are there soon, and nobody is told. */
+int port_request(struct port *port, struct port_request *request)
+{
+	for (__u32 i = 0; i < request->count; i++)
+		__atomic_store_n(
+			&port->absent[(request->pages[i] - port->iova_offset) / PAGE_BYTES], false,
+			__ATOMIC_RELEASE);
+	__atomic_add_fetch(&port->faults, 1, __ATOMIC_RELAXED);
+	return -EAGAIN;
 }
 
 void port_dma_end(struct port *port, struct dma *dma)
@@ -173,6 +205,13 @@ void port_io_done(struct port *port, __u16 queue, __u64 iova, __u32 length, __u8
 	pthread_mutex_unlock(&port->lock);
 	if (port->on_io)
 		port->on_io(port->argument);
+}
+
+void port_ios_done(struct port *port, __u16 queue, const struct io_range *ios, __u32 count)
+{
+	for (__u32 i = 0; i < count; i++)
+		port_io_done(port, queue, ios[i].address, ios[i].length, ios[i].flags, ios[i].code,
+			     ios[i].start_ns, ios[i].end_ns);
 }
 
 static inline __u64 fake_port_ios(struct port *port)

@@ -8,20 +8,13 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "injectors/emu/devices/block_file.h"
+#include "injectors/emu/devices/block_private.h"
 #include "injectors/emu/devices/engine.h"
 #include "injectors/emu/machine.h"
 #include "injectors/emu/thread.h"
 #include "injectors/emu/workload_device.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
-
-struct block {
-	struct engine *engine;
-	struct block_file file;
-	bool direct;
-	__u64 medium_latency_ns, medium_bytes_per_s;
-};
 
 static enum ring_status block_check(void *model, const struct engine_request *request)
 {
@@ -58,8 +51,7 @@ static void vector_advance(struct iovec **iov, int *count, size_t bytes)
 	}
 }
 
-/* The whole of one segment, or the errno of what stopped it. */
-static int block_transfer(int descriptor, struct dma *dma, __u64 offset, bool read)
+int block_transfer(int descriptor, struct dma *dma, __u64 offset, bool read)
 {
 	struct iovec *iov = dma->iov;
 	int count = (int)dma->segments;
@@ -84,11 +76,7 @@ static int block_flush(const struct block *block, enum ring_status *status)
 	return 0;
 }
 
-/*
- * A file in the page cache answers in a microsecond, as no disk does. The queue waits for what its
- * medium would take, before the data moves: no page is held meanwhile.
- */
-static void wait_for_medium(const struct block *block, __u64 bytes)
+void block_wait_for_medium(const struct block *block, __u64 bytes)
 {
 	__u64 ns = block->medium_latency_ns;
 
@@ -110,7 +98,7 @@ static int block_execute(void *model, struct port *port, __u16 queue,
 
 	if (request->opcode == RING_FLUSH)
 		return block_flush(block, status);
-	wait_for_medium(block, request->bytes);
+	block_wait_for_medium(block, request->bytes);
 	for (unsigned int i = 0; !err && i < request->segments; i++) {
 		const struct engine_segment *segment = &request->segment[i];
 
@@ -167,7 +155,10 @@ static int block_start(void **device, struct port *port, const struct device_set
 	block->medium_bytes_per_s = settings->medium_bytes_per_s;
 	setup->channel->disk_bytes = block->file.bytes;
 	setup->channel->disk_zeroed = block->file.zeroed;
-	err = engine_start(&block->engine, &block_model, block, port, setup->channel);
+	if (*settings->vhost.socket)
+		err = block_vhost_start(block, port, setup);
+	else
+		err = engine_start(&block->engine, &block_model, block, port, setup->channel);
 	if (err)
 		goto close_file;
 	*device = block;
@@ -184,7 +175,10 @@ static void block_stop(void *device)
 {
 	struct block *block = device;
 
-	engine_stop(block->engine);
+	if (block->vhost)
+		vhost_stop(block->vhost);
+	else
+		engine_stop(block->engine);
 	block_file_close(&block->file);
 	free(block);
 }

@@ -60,7 +60,6 @@ struct vhost_request {
 	struct vhost_segment *segment; /* readable ones first */
 	__u64 start_ns;		       /* when it was taken */
 	bool faulted; /* a fault was open while it was under way: parked, or behind one */
-	int error; /* what page requests for it came to: -EFAULT, -EIO; -ECANCELED: the queue stops. The model ends it. 0: none */
 	__u32 used; /* bytes that the model has written, for the used ring: set before it is done */
 	void *own;  /* model->request_bytes of the model's own, zeroed when it is taken */
 };
@@ -98,7 +97,6 @@ struct vhost_config {
 	const char *name; /* in sentences: "vm/disk" */
 	struct port *port;
 	struct guest_memory *memory; /* backend pager */
-	__u64 bytes;		     /* of it */
 	__u64 iova_offset;	     /* IOVA of the port = guest address + this */
 	__u32 pasid;		     /* or PASID_NONE */
 	__u16 queues;
@@ -106,6 +104,7 @@ struct vhost_config {
 	/* Data and rings go through the tenant's own mapping: an absent page is a fault in the kernel (lookup=uffd), no page request. */
 	bool direct;
 	bool iommu; /* offers ACCESS_PLATFORM: descriptors have IOVAs, which the front-end translates */
+	__u64 features; /* device-specific bits of this one, beside the model's */
 	const struct vhost_model *model;
 	void *argument; /* the model's */
 };
@@ -154,6 +153,8 @@ int vhost_request_write(struct vhost_request *request, __u64 at, const void *fro
 /* Pieces for the access log, as guest addresses: of the bytes [at, at + bytes) of a stream, at most `room`; returns how many. */
 __u32 vhost_request_ranges(struct vhost_request *request, bool writable, __u64 at, __u64 bytes,
 			   struct io_range *ranges, __u32 room);
+/* To be tried again in a while: VHOST_PARKED, for serve() to return. */
+int vhost_request_retry(struct vhost_request *request);
 /* Ends one that was kept. */
 int vhost_request_done(struct vhost_request *request);
 

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A disk from the inside: what its two faces share, the emulated machine's rings (block.c) and virtio-blk (block_vhost.c). */
+#ifndef FAULTLINE_BLOCK_PRIVATE_H
+#define FAULTLINE_BLOCK_PRIVATE_H
+
+#include "injectors/emu/devices/block_file.h"
+#include "injectors/emu/vhost/vhost.h"
+
+struct engine;
+
+struct block {
+	struct engine *engine; /* or ... */
+	struct vhost *vhost;
+	struct port *port;
+	char name[136]; /* TENANT/DEVICE */
+	struct block_file file;
+	bool direct, read_only;
+	__u16 queues;
+	__u64 medium_latency_ns, medium_bytes_per_s;
+};
+
+/* The whole of one DMA's memory from or to the file; the errno of what stopped it. */
+int block_transfer(int descriptor, struct dma *dma, __u64 offset, bool read);
+
+/*
+ * A file in the page cache answers in a microsecond, as no disk does. The queue waits for what its
+ * medium would take, before the data moves: no page is held meanwhile.
+ */
+void block_wait_for_medium(const struct block *block, __u64 bytes);
+
+/* Serves a virtual machine at the socket of its settings. */
+int block_vhost_start(struct block *block, struct port *port, const struct device_setup *setup);
+
+#endif

@@ -77,7 +77,7 @@ OUT := $(if $(filter build,$(BUILD)),.,$(BUILD))
 
 .DEFAULT_GOAL := all
 all: $(if $(wildcard tools/faultline.c),$(OUT)/faultline) $(if $(wildcard injectors/main.c),$(OUT)/faultline-inject) \
-	$(OUT)/libfaultline-verbs.so
+	$(OUT)/libfaultline-verbs.so $(OUT)/libfaultline-vm.so
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -159,6 +159,13 @@ $(OUT)/libfaultline-verbs.so: $(patsubst %.c,$(PIC)/%.o,$(LIBRARY_SRC)) $(PIC)/l
 	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(LDFLAGS)) -shared -Wl,-z,defs -Wl,-Bsymbolic \
 		-Wl,--version-script=injectors/guest/library/verbs.map -Wl,-soname,$(notdir $@) -o $@ \
 		$(filter %.o,$^) $(filter %.a,$^)
+
+# Preloaded into QEMU: libc alone, and no name of its own but those of libc that it takes the place of.
+VM_LIBRARY_SRC := $(call sources,injectors/vm/library)
+$(OUT)/libfaultline-vm.so: $(patsubst %.c,$(PIC)/%.o,$(VM_LIBRARY_SRC)) injectors/vm/library/vm.map
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(LDFLAGS)) -shared -Wl,-z,defs \
+		-Wl,--version-script=injectors/vm/library/vm.map -Wl,-soname,$(notdir $@) -o $@ $(filter %.o,$^)
 
 # One file that needs nothing of the host that it is copied to. packaging/static.c stands in for what shared
 # libraries and files of the host would give. That glibc would ask shared objects for names of users is what the
@@ -334,7 +341,7 @@ uninstall: ## remove what `make install` with the same DESTDIR and PREFIX has pu
 static: $(BUILD)/static/faultline ## build/static/faultline: one file that runs on any host of this architecture
 
 clean: ## remove everything built
-	rm -rf build faultline faultline-inject libfaultline-verbs.so
+	rm -rf build faultline faultline-inject libfaultline-verbs.so libfaultline-vm.so
 
 -include $(shell find $(sort $(BUILD) $(PIC) $(BPF_BUILD)/bpf) -name '*.d' 2>/dev/null)
 

@@ -47,6 +47,11 @@ int guest_memory_file(const struct guest_memory *memory)
 	return memory->memfd;
 }
 
+__u64 guest_memory_bytes(const struct guest_memory *memory)
+{
+	return memory->bytes;
+}
+
 /* Where the process has a page of its part. */
 static __u64 view_address(const struct memory_view *view, __u64 page_address)
 {

@@ -24,6 +24,7 @@ struct memory_view;
 
 /* The file; to be handed to the process. Its length is sealed. -1 with backend swap. */
 int guest_memory_file(const struct guest_memory *memory);
+__u64 guest_memory_bytes(const struct guest_memory *memory);
 /*
  * `faults`: the process's userfaultfd, in which [base, base + bytes of the memory) is registered for missing pages and
  * write-protect; the view's from now on, also on failure. It may be userfaultfd(2)'s or USERFAULTFD_IOC_NEW's of

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The command line of a virtual machine's QEMU: what the job says, and before it the guest's memory and its devices.
+ *
+ *	-object memory-backend-memfd,id=faultline,size=...,share=on -machine memory-backend=faultline
+ *	-chardev socket,id=faultline-DEVICE,path=... -device vhost-user-blk-pci,chardev=faultline-DEVICE,...
+ *
+ * With viommu an intel-iommu in a q35, and a root port above each device, as ATS needs one.
+ */
+#ifndef FAULTLINE_JOB_VM_ARGUMENTS_H
+#define FAULTLINE_JOB_VM_ARGUMENTS_H
+
+#include <limits.h>
+#include <stdio.h>
+
+#include "injectors/emu/machine.h"
+#include "lib/base/program_words.h"
+
+#define VM_ARGUMENTS_MAX 512
+#define VM_PROGRAM	 "qemu-system-x86_64"
+
+struct vm_arguments {
+	char *argv[VM_ARGUMENTS_MAX + 1]; /* argv[0]: the program, as written */
+	unsigned int count;
+	unsigned int given;	       /* words of the job's, the last ones */
+	struct program_words words;    /* of the job */
+	char *added[VM_ARGUMENTS_MAX]; /* ours, each to be freed */
+	unsigned int added_count;
+};
+
+struct vm_arguments_config {
+	const struct machine_config *machine;
+	__u32 tenant;
+	/* Where each of the tenant's devices speaks; of all devices of the machine, by index. */
+	const char *const *sockets;
+	bool console; /* standard output becomes the guest's console, where the job says nothing of one */
+	bool reconnect; /* devices are connected again when they have gone and come back */
+};
+
+/* -EINVAL with a sentence: the job's words, or too many of them; -ENOMEM. */
+int vm_arguments_build(struct vm_arguments **arguments, const struct vm_arguments_config *config);
+/* For a shell: variables, program, arguments, quoted where needed, and the line's end. */
+void vm_arguments_print(const struct vm_arguments *arguments, const char *library,
+			const char *socket, FILE *file);
+void vm_arguments_free(struct vm_arguments *arguments);
+
+/* Of a tenant's words, the first argument's place in `argv`, whose program is *program. -EINVAL with a sentence. */
+int vm_arguments_split(const struct tenant_config *tenant, struct program_words *words,
+		       char *argv[PROGRAM_WORDS + 1], const char **program, unsigned int *first);
+
+/* Whether QEMU has a device for this model. */
+bool vm_has_model(const struct device_class *class);
+
+#endif

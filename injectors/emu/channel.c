@@ -57,7 +57,7 @@ int channel_create(struct channel **channel, const struct channel_config *config
 			.ring = config->guest_address + q * ring_bytes(config->queue_depth),
 			.submitted_ns = submitted_ns + (size_t)q * config->queue_depth,
 		};
-	rings = config->queues * ring_bytes(config->queue_depth);
+	rings = config->without_rings ? 0 : config->queues * ring_bytes(config->queue_depth);
 	new->data_address = config->guest_address + rings;
 	new->data_bytes = config->bytes - rings;
 	*channel = new;

@@ -85,7 +85,7 @@ static int machine_announce(struct machine *machine)
 
 		snprintf(entries[i].name, sizeof(entries[i].name), "%s/%s", tenant->config.name,
 			 device->config.name);
-		snprintf(entries[i].tenant, sizeof(entries[i].tenant), "%s", tenant->config.name);
+		machine_tenant_text(tenant, entries[i].tenant, sizeof(entries[i].tenant));
 		snprintf(entries[i].model, sizeof(entries[i].model), "%s%s%s", class->name,
 			 class->variant ? "/" : "",
 			 class->variant ? class->variant(&device->config.settings) : "");
@@ -103,14 +103,28 @@ static int machine_announce(struct machine *machine)
 	return error;
 }
 
+int machine_listen(struct machine *machine)
+{
+	int error = 0;
+
+	if (machine->listening || machine->stopped)
+		return failed(-EALREADY, "a machine starts once");
+	machine->listening = true;
+	for (__u32 i = 0; i < machine->config.tenant_count && !error; i++)
+		error = machine_build_vm(machine, i);
+	for (__u32 i = 0; i < machine->config.device_count && !error; i++)
+		error = machine_build_vm_socket(machine, i) ?: start_device(machine, i);
+	return error;
+}
+
 int machine_prepare(struct machine *machine)
 {
 	int error = 0;
 
 	if (machine->prepared || machine->stopped)
 		return failed(-EALREADY, "a machine starts once");
-	for (__u32 i = 0; i < machine->config.device_count && !error; i++)
-		error = start_device(machine, i);
+	if (!machine->listening)
+		error = machine_listen(machine);
 	if (!error)
 		error = machine_announce(machine);
 	machine->prepared = true;
@@ -212,7 +226,7 @@ void machine_stop(struct machine *machine)
 {
 	struct access_log_stats stats;
 
-	if (!machine->prepared)
+	if (!machine->listening)
 		return;
 	inject_stop(machine->injections);
 	reclaimer_stop(machine->reclaimer);
@@ -239,7 +253,7 @@ void machine_stop(struct machine *machine)
 	registry_close(machine->registry, stats.produced);
 	machine->reclaimer = NULL;
 	machine->registry = NULL;
-	machine->prepared = machine->started = false;
+	machine->listening = machine->prepared = machine->started = false;
 	machine->stopped = true;
 }
 

@@ -121,8 +121,23 @@ struct machine_config {
 struct machine;
 struct network;
 
+/* Of a virtual machine (vm/handover.h). */
+struct vm_status;
+
 /* Copies what it needs of the configuration. -EINVAL with a sentence for what cannot be built. */
 int machine_create(struct machine **machine, const struct machine_config *config);
+/*
+ * Devices run and virtual machines find them and their memory, but observers do not find the machine yet: machine_prepare() does
+ * that, and this first. On failure machine_stop() is the caller's.
+ */
+int machine_listen(struct machine *machine);
+/* Where a virtual machine's memory is handed over, and where a device of one speaks vhost-user; as long as the machine. */
+const char *machine_vm_socket(const struct machine *machine, __u32 tenant);
+const char *machine_device_socket(struct machine *machine, __u32 device);
+/* What has become of a virtual machine; of another tenant nothing may be asked. Any thread, after machine_listen(). */
+void machine_vm_status(const struct machine *machine, __u32 tenant, struct vm_status *status);
+/* Its QEMU's name and process, which observers are told of: before machine_prepare(). */
+void machine_vm_process(struct machine *machine, __u32 tenant, const char *name, pid_t pid);
 /*
  * Once in a machine's life: devices run, observers find them. machine_start() does it, too, and has drivers and their loads begin;
  * in between injections are armed that no load shall escape. On failure everything that had been started is stopped again.

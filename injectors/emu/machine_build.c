@@ -163,15 +163,18 @@ static int build_port(struct machine *machine, __u32 index)
 /* The devices of a tenant share its memory in equal parts, in their order. */
 static int build_channel(struct machine_device *device, const struct tenant *tenant, __u32 place)
 {
-	__u64 share = tenant->config.memory / tenant->device_count & ~(PAGE_BYTES - 1);
+	/* A virtual machine's guest has its rings where it likes, and each device sees all of the memory. */
+	bool vm = tenant->config.backend == MEMORY_VM;
+	__u64 share = tenant->config.memory / (vm ? 1 : tenant->device_count) & ~(PAGE_BYTES - 1);
 	struct channel_config config = {
 		.queues = device->config.queues,
 		.queue_depth = device->config.queue_depth,
 		.depth_max = (__u16)device->config.class->depth_max,
 		.io = device->config.class->io,
 		.pasid = device->pasid,
-		.guest_address = place * share,
+		.guest_address = vm ? 0 : place * share,
 		.bytes = share,
+		.without_rings = vm,
 		.iova_offset = device->iova_offset,
 	};
 
@@ -347,6 +350,7 @@ void machine_dismantle(struct machine *machine)
 		dismantle_device(&machine->devices[i]);
 	iotlb_destroy(machine->iotlb);
 	access_log_destroy(machine->access_log);
+	machine_close_vms(machine);
 	for (__u32 i = 0; machine->tenants && i < machine->config.tenant_count; i++) {
 		page_locks_destroy(machine->tenants[i].locks);
 		page_locks_destroy(machine->tenants[i].evictions);

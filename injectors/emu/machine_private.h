@@ -16,6 +16,7 @@
 #include "injectors/emu/pins.h"
 #include "injectors/emu/port.h"
 #include "injectors/emu/registry.h"
+#include "injectors/emu/vm/handover.h"
 #include "lib/base/random.h"
 
 struct tenant {
@@ -30,6 +31,9 @@ struct tenant {
 	__u64 physical;
 	__u32 *devices; /* indices in the machine */
 	__u32 device_count;
+	struct vm_handover *handover; /* of a virtual machine's memory; NULL: it is none */
+	char vm_name[VM_QEMU_NAME];
+	pid_t vm_pid; /* of its QEMU, as it was announced; 0: none */
 };
 
 struct machine_device {
@@ -68,7 +72,7 @@ struct machine {
 	struct protector *protector; /* NULL: there is none */
 	struct kvstores *kvstores;   /* NULL: there are none */
 	struct memory_limit *limit;  /* NULL: there is none */
-	bool prepared, started, begun, stopped;
+	bool listening, prepared, started, begun, stopped;
 };
 
 static inline const struct device_driver *driver_of(const struct machine_device *device)
@@ -85,6 +89,15 @@ void machine_dismantle(struct machine *machine);
 int machine_build_driver(struct machine *machine, __u32 index);
 /* The [traffic] of a device, NULL if it has none. */
 const struct traffic_config *machine_traffic(const struct machine *machine, __u32 device);
+
+/* machine_vms.c: what listens for a virtual machine's memory; 0 for other tenants. After their memory. */
+int machine_build_vm(struct machine *machine, __u32 tenant);
+/* Gives a virtual machine's device a socket if the job has none for it; before it starts. */
+int machine_build_vm_socket(struct machine *machine, __u32 device);
+/* Before memory goes and after nothing touches it any more. */
+void machine_close_vms(struct machine *machine);
+/* What observers are told of: a virtual machine by QEMU's name and process. */
+void machine_tenant_text(const struct tenant *tenant, char *text, size_t size);
 
 /* machine_service.c */
 extern const struct service_ops machine_service_ops;

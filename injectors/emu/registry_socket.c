@@ -6,8 +6,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -84,8 +86,18 @@ static bool socket_is_dead(int directory, const char *name)
 	return dead;
 }
 
+/* What a machine has for its virtual machines goes with it; nobody is asked by a connection, which would be taken for theirs. */
+static bool owner_is_dead(const char *name)
+{
+	long pid = strtol(name, NULL, 10);
+
+	return pid > 0 && kill((pid_t)pid, 0) && errno == ESRCH;
+}
+
 static bool is_dead(int directory, const char *name)
 {
+	if (strstr(name, RUN_SOCKET_INFIX))
+		return owner_is_dead(name);
 	if (strstr(name, RUN_MACHINE_SUFFIX))
 		return socket_is_dead(directory, name);
 	return registry_observer_is_dead(directory, name);

@@ -241,11 +241,15 @@ static const struct option_row block_rows[] = {
 	{"device", "medium_bandwidth", OPTION_BYTES, SETTING(medium_bytes_per_s), 16 * MIB,
 	 1024 * 1024 * MIB, "", .meaning = "bytes per second of the medium, for each queue"},
 	{"device", "socket", OPTION_TEXT, SETTING(vhost.socket), .otherwise = "",
-	 .meaning = "vhost-user socket of the disk of a virtual machine (tenant with backend=vm)"},
+	 .meaning =
+		 "path at which a virtual machine finds the device (vhost-user); empty: one that "
+		 "lasts as long as the run",
+	 .needs = {{"tenant.backend", "vm"}}},
 	{"device", "on_fault", OPTION_CHOICE, SETTING(vhost.on_fault), .otherwise = "park",
-	 .choices = on_fault_choices, .needs = {{"socket", "*"}},
-	 .meaning = "a request whose pages are absent: others of its queue go on (park), or the "
-		    "queue waits (pause)"},
+	 .choices = on_fault_choices,
+	 .meaning = "of a virtual machine's device: what a queue does while a request waits for "
+		    "pages: its other requests go on, or it pauses",
+	 .needs = {{"tenant.backend", "vm"}}},
 };
 
 const struct device_class block_class = {

@@ -328,6 +328,10 @@ static void add_memory(struct guest_memory_stats *sum, const struct guest_memory
 	sum->evicted_major += stats.evicted_major;
 	sum->evict_failed += stats.evict_failed;
 	sum->dma_violations += stats.dma_violations;
+	sum->view_faults += stats.view_faults;
+	sum->discarded += stats.discarded;
+	sum->bypassed += stats.bypassed;
+	sum->out += stats.out;
 }
 
 /* The mean round trip of a tenant's groups; 0: it has not faulted. */

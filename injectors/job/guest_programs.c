@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "injectors/emu/hyv/guest_process.h"
+#include "injectors/job/preload_library.h"
 #include "injectors/net/link.h"
 #include "injectors/net/listening.h"
 #include "injectors/net/netns.h"
@@ -44,31 +45,6 @@ static int network_begin(void *argument)
 	return *network < 0 ? *network : link_loopback_up();
 }
 
-/* Beside this program, as it is built, or where it is installed. */
-static int library_find(char path[PATH_MAX])
-{
-	static const char *const places[] = {"%s/" LIBRARY, "%s/../lib/faultline/" LIBRARY,
-					     "%s/../lib/" LIBRARY};
-	char directory[PATH_MAX - 64], *slash;
-	ssize_t length = readlink("/proc/self/exe", directory, sizeof(directory) - 1);
-
-	if (length < 0)
-		return failed(-errno, "where this program is: %s", strerror(errno));
-	directory[length] = '\0';
-	slash = strrchr(directory, '/');
-	if (slash)
-		*slash = '\0';
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		snprintf(path, PATH_MAX, places[i], directory);
-		if (!access(path, R_OK))
-			return 0;
-	}
-	return failed(-ENOENT,
-		      "%s/" LIBRARY
-		      " is not there: programs of guests need it; build or install it",
-		      directory);
-}
-
 int guest_programs_open(struct guest_programs **guests, const struct plan *plan)
 {
 	const struct machine_config *machine = &plan->machine;
@@ -89,7 +65,7 @@ int guest_programs_open(struct guest_programs **guests, const struct plan *plan)
 		if (*machine->tenants[t].program)
 			opened->list[opened->count++] =
 				(struct guest_program){.tenant = &machine->tenants[t], .index = t};
-	err = library_find(opened->library)
+	err = preload_library_find(LIBRARY, "programs of guests", opened->library)
 		      ?: netns_run(NETNS_NEW, network_begin, &opened->network);
 	if (err)
 		guest_programs_close(opened);

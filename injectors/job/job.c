@@ -285,9 +285,12 @@ static int check_machine(const struct job_machine *machine)
 	return 0;
 }
 
-/* A run is that of its workloads, unless a device comes with a driver of its own. */
+/* A run is that of its workloads, unless a device comes with a driver of its own, or a virtual machine's guest has them. */
 static int check_driven(const struct job *job)
 {
+	for (__u32 i = 0; i < job->tenant_count; i++)
+		if (job->tenants[i].config.backend == MEMORY_VM)
+			return 0;
 	for (__u32 i = 0; i < job->device_count; i++)
 		if (!device_class_takes_workload(job->devices[i].config.class))
 			return 0;

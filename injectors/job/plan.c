@@ -321,7 +321,7 @@ static int build(struct plan *plan, const struct job *job, bool part)
 	for (__u32 d = 0; !err && d < b.plan->machine.device_count; d++)
 		err = plan_check_frames(&b, d) ?: plan_check_ranks(&b, d);
 	if (!err)
-		err = plan_check_guests(&b) ?: plan_check_memlock(&b);
+		err = plan_check_guests(&b) ?: plan_check_vms(&b) ?: plan_check_memlock(&b);
 	if (!err)
 		collect_cpus(plan);
 	free(b.tenant_origins);

@@ -47,6 +47,8 @@ int plan_check_class(const struct plan_builder *b, const char *where,
 __u64 plan_device_share(const struct plan_builder *b, const struct device_config *device);
 /* Whether tenants with a process of their own have what it takes. After all that drives devices. */
 int plan_check_guests(const struct plan_builder *b);
+/* Whether virtual machines can be started so, and all that is said of them is for them. Likewise. */
+int plan_check_vms(const struct plan_builder *b);
 /* Whether each tenant's memlock allows what its devices pin before anything runs. */
 int plan_check_memlock(const struct plan_builder *b);
 

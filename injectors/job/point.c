@@ -11,6 +11,7 @@
 #include "injectors/job/guest_programs.h"
 #include "injectors/job/memory_group.h"
 #include "injectors/job/schedule.h"
+#include "injectors/job/vms.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
@@ -45,6 +46,7 @@ static int wait_for_workloads(struct machine *machine, const struct plan *plan, 
 struct point_programs {
 	struct programs *networks; /* in networks of devices */
 	struct guest_programs *guests;
+	struct vms *vms;
 };
 
 static int wait_for_loads(struct machine *machine, const struct plan *plan,
@@ -55,6 +57,8 @@ static int wait_for_loads(struct machine *machine, const struct plan *plan,
 
 	if (!err)
 		err = guest_programs_wait(programs->guests, plan->timeout_ns, &guardian_stop);
+	if (!err)
+		err = vms_wait(programs->vms, plan->timeout_ns, &guardian_stop);
 	if (!err)
 		err = wait_for_workloads(machine, plan, begin_ns);
 	return guardian_stop ? guardian_stopped() : err;
@@ -91,14 +95,29 @@ static int run_injected(const struct plan *plan, struct machine *machine, struct
 		err = machine_begin(machine) ?: programs_begin(programs->networks, machine);
 	if (!err)
 		err = guest_programs_begin(programs->guests, machine, &guardian_stop);
+	if (!err)
+		err = vms_begin(programs->vms);
 	keep_error(&first, err ? err : wait_for_loads(machine, plan, programs));
 	if (first.error) {
 		programs_stop(programs->networks);
 		guest_programs_stop(programs->guests);
+		vms_stop(programs->vms);
 	}
 	keep_error(&first, schedule_stop(schedule, &input->injected));
 	input->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_ns;
 	return tell_error(&first);
+}
+
+/* Virtual machines find their devices before observers are told who they are. */
+static int prepare(const struct plan *plan, struct machine *machine,
+		   const struct point_programs *programs, struct schedule **schedule)
+{
+	int err = machine_listen(machine)
+			  ?: vms_meet(programs->vms, machine, plan->timeout_ns, &guardian_stop);
+
+	if (err == -EINTR)
+		return guardian_stopped();
+	return err ?: machine_prepare(machine) ?: schedule_create(schedule, plan, machine);
 }
 
 /* What has to be undone is undone in any case. */
@@ -111,11 +130,12 @@ static int run_machine(const struct plan *plan, struct machine *machine,
 		.config = &plan->machine,
 		.programs = programs->networks,
 		.guests = programs->guests,
+		.vms = programs->vms,
 		.notes = notes,
 	};
 	struct first_error first = {0};
 	struct schedule *schedule;
-	int err = machine_prepare(machine) ?: schedule_create(&schedule, plan, machine);
+	int err = prepare(plan, machine, programs, &schedule);
 
 	if (err)
 		return err;
@@ -129,7 +149,9 @@ static int run_machine(const struct plan *plan, struct machine *machine,
 		keep_error(&first, run_injected(plan, machine, schedule, programs, &input));
 	programs_stop(programs->networks);
 	guest_programs_stop(programs->guests);
+	vms_stop(programs->vms);
 	guest_programs_printed(programs->guests, notes->printed, sizeof(notes->printed));
+	vms_told(programs->vms, notes->printed, sizeof(notes->printed));
 	if (!first.error)
 		keep_error(&first, result_count_networks(&input));
 	machine_stop(machine);
@@ -161,23 +183,22 @@ static int point_run_machine(const struct point_run *run, struct memory_group *g
 			     struct result *result, struct result_notes *notes)
 {
 	struct first_error first = {0};
-	struct point_programs programs;
+	struct point_programs programs = {0};
 	int err = programs_open(&programs.networks, run->plan);
 
-	if (err)
-		return err;
-	err = guest_programs_open(&programs.guests, run->plan);
-	if (err) {
-		programs_close(programs.networks);
-		return err;
-	}
-	err = run->truth ? truth_open(run->truth, false) : 0;
+	if (!err)
+		err = guest_programs_open(&programs.guests, run->plan);
+	if (!err)
+		err = vms_open(&programs.vms, run->plan, run->console);
+	if (!err && run->truth)
+		err = truth_open(run->truth, false);
 	if (!err) {
 		keep_error(&first, create_and_run(run, &programs, group, result, notes));
 		if (run->truth)
 			keep_error(&first, truth_close());
 		err = tell_error(&first);
 	}
+	vms_close(programs.vms);
 	guest_programs_close(programs.guests);
 	programs_close(programs.networks);
 	memory_group_leave(group);

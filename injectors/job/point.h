@@ -8,7 +8,8 @@
 
 struct point_run {
 	const struct plan *plan;
-	const char *truth; /* path, NULL: none */
+	const char *truth;   /* path, NULL: none */
+	const char *console; /* path of what virtual machines print, NULL: it is not kept */
 	/* Called in the parent, see guardian.h; may be NULL. */
 	void (*progress)(void *argument, double seconds);
 	void *progress_argument;

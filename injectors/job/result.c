@@ -380,6 +380,14 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 		{"pins_unequal", NULL, NULL, COLUMN_COUNT, 12, true,
 		 "times that what was pinned in a role was not what was registered: "
 		 "0, or there is a bug"},
+#define VM_RESULT(id, name, meaning) \
+	[RESULT_##id] = {name, NULL, NULL, COLUMN_COUNT, 9, true, meaning},
+#include "injectors/job/vm_results.def"
+#undef VM_RESULT
+#define GUEST_KEY(id, key, name, unit, type, how, factor, meaning) \
+	[RESULT_GUEST + GUEST_##id] = {"guest_" name, NULL, unit, type, 9, true, meaning},
+#include "injectors/job/guest_keys.def"
+#undef GUEST_KEY
 	[RESULT_ERRORS] =
 		{"errors", NULL, NULL, COLUMN_COUNT, 6, true,
 		 "I/Os and messages that failed; they are a result, not an error of the run"},

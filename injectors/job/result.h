@@ -9,6 +9,7 @@
 #include "injectors/emu/machine.h"
 #include "injectors/job/programs.h"
 #include "injectors/job/schedule.h"
+#include "injectors/job/vms.h"
 #include "lib/job/column.h"
 
 /* Samples that must lie beyond a percentile before it is given at all. */
@@ -176,6 +177,11 @@ enum result_column {
 	RESULT_REMAPS,
 	RESULT_REMAPS_SKIPPED,
 	RESULT_PINS_UNEQUAL,
+#define VM_RESULT(id, name, meaning) RESULT_##id,
+#include "injectors/job/vm_results.def"
+#undef VM_RESULT
+	RESULT_GUEST, /* what guests tell, from here on in the order of guest_keys.def */
+	RESULT_GUEST_LAST = RESULT_GUEST + GUEST_KEYS - 1,
 	RESULT_ERRORS,
 	RESULT_MISMATCHES,
 	RESULT_VIOLATIONS,
@@ -208,6 +214,7 @@ struct result_input {
 	const struct machine_config *config;
 	const struct programs *programs;     /* stopped */
 	const struct guest_programs *guests; /* likewise */
+	const struct vms *vms;		     /* likewise */
 	struct schedule_totals injected;
 	__u64 cpu_ns; /* of this process, while loads and injections ran */
 	struct network_sums networks;

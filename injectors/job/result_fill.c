@@ -162,6 +162,7 @@ int result_fill(struct result *result, const struct result_input *input)
 	machine_totals(input->machine, totals);
 	fill_round_trip(result, &totals->round_trip, &totals->parts);
 	result_fill_limit(result, &totals->limit);
+	result_fill_vms(result, input, totals);
 	fill_protector(result, totals);
 	v[RESULT_FAULTS] = (double)totals->faults;
 	v[RESULT_GROUPS] = (double)totals->groups;

@@ -34,6 +34,9 @@ void result_fill_programs(struct result *result, const struct result_input *inpu
 			  struct result_wires *wires);
 void result_fill_kvstores(struct result *result, const struct result_input *input,
 			  struct result_wires *wires);
+/* After the workloads', of which a machine may have none. */
+void result_fill_vms(struct result *result, const struct result_input *input,
+		     const struct machine_totals *totals);
 void result_fill_limit(struct result *result, const struct memory_limit_stats *limit);
 
 #endif

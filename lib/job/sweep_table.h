@@ -21,7 +21,7 @@ size_t sweep_cells(union cell *cells, const struct sweep *sweep, size_t point);
 const char *sweep_own_name(const char *name, const struct sweep *sweep, char room[SWEEP_OWN_NAME]);
 
 /* The table "results": the point, then what a run of it gives. It must live until writer_end(). */
-#define SWEEP_RESULTS_MAX 192
+#define SWEEP_RESULTS_MAX 256
 struct sweep_results {
 	const struct sweep *sweep;
 	const struct job_columns *own;

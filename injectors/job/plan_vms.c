@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Tenants that are virtual machines: whether QEMU can be started so, and whether all that is said of them is for them. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "injectors/job/plan_private.h"
+#include "injectors/job/vm_arguments.h"
+#include "injectors/vm/refusals.h"
+#include "lib/base/command.h"
+#include "lib/base/fail.h"
+
+static bool is_vm(const struct plan_builder *b, __u32 tenant)
+{
+	return b->plan->machine.tenants[tenant].backend == MEMORY_VM;
+}
+
+static bool has_vms(const struct plan_builder *b)
+{
+	for (__u32 t = 0; t < b->plan->machine.tenant_count; t++)
+		if (is_vm(b, t))
+			return true;
+	return false;
+}
+
+static const char *device_socket(const struct device_config *device)
+{
+	/* The settings are only looked at. */
+	struct device_config *of = (struct device_config *)device;
+
+	return of->class->vhost ? of->class->vhost(&of->settings)->socket : "";
+}
+
+static int check_vm_device(const struct plan_builder *b, __u32 index)
+{
+	const struct device_config *device = &b->plan->machine.devices[index];
+	const struct plan_origin *origin = &b->device_origins[index];
+	const char *key = device->huge			  ? "page_size"
+			  : device->read_only_percent > 0 ? "read_only_percent"
+			  : device->pasid		  ? "pasid"
+							  : NULL;
+	char full[PLAN_DEVICE_NAME], models[256];
+
+	plan_device_name(b, index, full, sizeof(full));
+	if (!vm_has_model(device->class))
+		return failed(
+			-EBADMSG,
+			"%s: [device %s] model=%s: %s is a virtual machine's; accepted: model=%s",
+			job_where(b->job, origin->where, "model"), origin->section,
+			device->class->name, full,
+			device_classes_text(vm_has_model, " or ", models, sizeof(models)));
+	if (key)
+		return failed(
+			-EBADMSG,
+			"%s: [device %s] %s: %s is a virtual machine's, whose guest decides that; "
+			"accepted: the default",
+			job_where(b->job, origin->where, key), origin->section, key, full);
+	return 0;
+}
+
+/* A socket is one machine's, or one device's. */
+static int check_vm_sockets(const struct plan_builder *b)
+{
+	const struct machine_config *machine = &b->plan->machine;
+	__u32 count = machine->tenant_count + machine->device_count;
+
+	for (__u32 i = 0; i < count; i++) {
+		bool memory = i < machine->tenant_count;
+		const char *socket =
+			memory ? machine->tenants[i].vm.socket
+			       : device_socket(&machine->devices[i - machine->tenant_count]);
+		const struct plan_origin *origin =
+			memory ? &b->tenant_origins[i]
+			       : &b->device_origins[i - machine->tenant_count];
+
+		for (__u32 k = 0; *socket && k < i; k++) {
+			const char *other =
+				k < machine->tenant_count
+					? machine->tenants[k].vm.socket
+					: device_socket(
+						  &machine->devices[k - machine->tenant_count]);
+
+			if (!strcmp(socket, other))
+				return failed(
+					-EBADMSG,
+					"%s: [%s %s] socket=%s is another's, too; accepted: one "
+					"for each tenant and each device, or none",
+					job_where(b->job, origin->where, "socket"),
+					memory ? "tenant" : "device", origin->section, socket);
+		}
+	}
+	return 0;
+}
+
+static int check_arguments(const struct plan_builder *b, __u32 tenant)
+{
+	const struct tenant_config *config = &b->plan->machine.tenants[tenant];
+	const struct plan_origin *origin = &b->tenant_origins[tenant];
+	const char *where = job_where(b->job, origin->where, "qemu"), *program, *machine;
+	const char *const *given;
+	struct program_words words;
+	char *argv[PROGRAM_WORDS + 1], sentence[512], path[PATH_MAX];
+	struct stat status;
+	unsigned int first;
+	size_t count;
+
+	if (vm_arguments_split(config, &words, argv, &program, &first)) {
+		failed_in(-EBADMSG, "%s: [tenant %s] qemu", where, origin->section);
+		return -EBADMSG;
+	}
+	given = (const char *const *)argv + first;
+	count = words.count - first;
+	if (vm_arguments_refused(given, count, true, sentence, sizeof(sentence)))
+		return failed(-EBADMSG, "%s: [tenant %s] qemu: %s", where, origin->section,
+			      sentence);
+	machine = vm_arguments_value(given, count, "-machine");
+	if (config->vm.iommu && machine && !strstr(machine, "q35"))
+		return failed(-EBADMSG,
+			      "%s: [tenant %s] qemu: -machine %s: viommu=yes needs a PCIe root; "
+			      "accepted: -machine q35",
+			      where, origin->section, machine);
+	if (command_search(program, path, &status) && S_ISREG(status.st_mode))
+		return 0;
+	return failed(-EBADMSG,
+		      "%s: [tenant %s] qemu: %s: no such program; Debian's package "
+		      "qemu-system-x86 has " VM_PROGRAM ", or give another's path",
+		      where, origin->section, program);
+}
+
+/* Somebody else can find only what has a path that he knows. */
+static int check_foreign(const struct plan_builder *b, __u32 tenant)
+{
+	const struct machine_config *machine = &b->plan->machine;
+	const struct plan_origin *origin = &b->tenant_origins[tenant];
+
+	if (!*machine->tenants[tenant].vm.socket)
+		return failed(
+			-EBADMSG,
+			"%s: [tenant %s] backend=vm; accepted: with qemu=, or with socket= for a "
+			"virtual machine that somebody else starts",
+			origin->where, origin->section);
+	for (__u32 d = 0; d < machine->device_count; d++)
+		if (machine->devices[d].tenant == tenant && !*device_socket(&machine->devices[d]))
+			return failed(
+				-EBADMSG,
+				"%s: [device %s] of a virtual machine that somebody else starts; "
+				"accepted: with socket=, or qemu= of [tenant %s]",
+				b->device_origins[d].where, b->device_origins[d].section,
+				origin->section);
+	return 0;
+}
+
+static int check_vm(const struct plan_builder *b, __u32 tenant)
+{
+	const struct machine_config *machine = &b->plan->machine;
+	const struct tenant_config *config = &machine->tenants[tenant];
+	const struct plan_origin *origin = &b->tenant_origins[tenant];
+	int err = 0;
+
+	if (config->own_process)
+		return failed(
+			-EBADMSG,
+			"%s: [tenant %s] process=own: accepted: with backend=pager; a virtual "
+			"machine is a process of its own already",
+			job_where(b->job, origin->where, "process"), origin->section);
+	for (__u32 d = 0; !err && d < machine->device_count; d++)
+		if (machine->devices[d].tenant == tenant)
+			err = check_vm_device(b, d);
+	if (!err)
+		err = *config->vm.arguments ? check_arguments(b, tenant) : check_foreign(b, tenant);
+	return err;
+}
+
+/* Its guest drives a virtual machine's devices. */
+static int driven(const struct plan_builder *b, __u32 device, const char *section)
+{
+	const struct device_config *config = &b->plan->machine.devices[device];
+	char full[PLAN_DEVICE_NAME];
+
+	if (!is_vm(b, config->tenant))
+		return 0;
+	return failed(
+		-EBADMSG,
+		"%s: a [%s] is for %s, which the guest of a virtual machine drives; accepted: "
+		"device=, a pattern over the other devices, or none",
+		b->device_origins[device].where, section,
+		plan_device_name(b, device, full, sizeof(full)));
+}
+
+static int check_undriven(const struct plan_builder *b)
+{
+	const struct machine_config *machine = &b->plan->machine;
+	int err = 0;
+
+	for (__u32 i = 0; !err && i < machine->workload_count; i++)
+		err = driven(b, machine->workloads[i].device, "workload");
+	for (__u32 i = 0; !err && i < machine->traffic_count; i++)
+		err = driven(b, machine->traffics[i].device, "traffic");
+	for (__u32 i = 0; !err && i < machine->kvstore_count; i++)
+		err = driven(b, machine->kvstores[i].device, "kvstore");
+	for (__u32 i = 0; !err && i < b->plan->program_count; i++)
+		err = driven(b, b->plan->programs[i].device, "program");
+	return err;
+}
+
+/* Nobody sees which pages a virtual machine's CPUs have used. */
+static int check_unseen(const struct plan_builder *b)
+{
+	const struct machine_config *machine = &b->plan->machine;
+	const char *key = machine->reclaim_order == RECLAIM_IDLE ? "reclaim_order"
+			  : machine->memory_limit		 ? "memory_limit"
+								 : NULL;
+
+	if (!key)
+		return 0;
+	return failed(
+		-EBADMSG,
+		"%s: [machine] %s goes by what was used last, which of a virtual machine nobody "
+		"sees; accepted: %s",
+		job_where(b->job, b->job->machine.where, key), key,
+		machine->memory_limit ? "0, and reclaim_percent=" : "random");
+}
+
+int plan_check_vms(const struct plan_builder *b)
+{
+	int err = has_vms(b) ? check_unseen(b) ?: check_vm_sockets(b) ?: check_undriven(b) : 0;
+
+	for (__u32 t = 0; !err && t < b->plan->machine.tenant_count; t++)
+		if (is_vm(b, t))
+			err = check_vm(b, t);
+	return err;
+}

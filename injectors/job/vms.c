@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "injectors/job/vms.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "injectors/emu/thread.h"
+#include "injectors/emu/vm/handover.h"
+#include "injectors/job/preload_library.h"
+#include "injectors/job/vm_arguments.h"
+#include "injectors/job/vm_process.h"
+#include "injectors/vm/handover.h"
+#include "injectors/vm/refusals.h"
+#include "lib/base/clock.h"
+#include "lib/base/command.h"
+#include "lib/base/fail.h"
+#include "lib/base/printable.h"
+#include "lib/base/units.h"
+
+#define LOOK_NS	 (20 * NSEC_PER_MSEC)
+#define GRACE_NS (2 * NSEC_PER_SEC) /* for QEMU to end by SIGTERM */
+
+struct vm {
+	const struct tenant_config *tenant;
+	__u32 index; /* of the tenant */
+	bool foreign;
+	struct vm_arguments *arguments;
+	char path[PATH_MAX]; /* of the program */
+	struct vm_console *console;
+	struct vm_process *process;
+	__u64 begin_ns, end_ns; /* 0: not yet */
+	bool by_itself;		/* it has ended so */
+};
+
+struct vms {
+	const struct machine_config *config;
+	struct machine *machine;
+	FILE *log;
+	char library[PATH_MAX];
+	const char **sockets; /* of devices, by index */
+	__u32 count;
+	struct vm list[];
+};
+
+static int open_vm(struct vms *vms, struct vm *vm)
+{
+	struct program_words words;
+	char *argv[PROGRAM_WORDS + 1];
+	const char *program;
+	unsigned int first;
+	struct stat status;
+	int err;
+
+	vm->console = vm_console_create(vm->tenant->name, vms->log);
+	if (!vm->console)
+		return failed(-ENOMEM, "no memory for the console of %s", vm->tenant->name);
+	vm->foreign = !*vm->tenant->vm.arguments;
+	if (vm->foreign)
+		return 0;
+	err = vm_arguments_split(vm->tenant, &words, argv, &program, &first);
+	if (!err && !command_search(program, vm->path, &status))
+		err = failed(-ENOENT, "%s: no such program", program);
+	return err;
+}
+
+static int open_log(struct vms *vms, const char *path)
+{
+	if (!path)
+		return 0;
+	vms->log = fopen(path, "we");
+	return vms->log ? 0 : failed(-errno, "%s: %s", path, strerror(errno));
+}
+
+int vms_open(struct vms **vms, const struct plan *plan, const char *log)
+{
+	const struct machine_config *machine = &plan->machine;
+	struct vms *opened;
+	__u32 count = 0;
+	int err;
+
+	*vms = NULL;
+	for (__u32 t = 0; t < machine->tenant_count; t++)
+		count += machine->tenants[t].backend == MEMORY_VM;
+	if (!count)
+		return 0;
+	opened = calloc(1, sizeof(*opened) + count * sizeof(opened->list[0]));
+	if (!opened)
+		return failed(-ENOMEM, "no memory for %u virtual machines", count);
+	for (__u32 t = 0; t < machine->tenant_count; t++)
+		if (machine->tenants[t].backend == MEMORY_VM)
+			opened->list[opened->count++] =
+				(struct vm){.tenant = &machine->tenants[t], .index = t};
+	opened->config = machine;
+	opened->sockets = calloc(machine->device_count, sizeof(*opened->sockets));
+	err = opened->sockets ? open_log(opened, log) : failed(-ENOMEM, "no memory for sockets");
+	if (!err)
+		err = preload_library_find(VM_LIBRARY_NAME, "virtual machines", opened->library);
+	for (__u32 i = 0; !err && i < count; i++)
+		err = open_vm(opened, &opened->list[i]);
+	if (err)
+		vms_close(opened);
+	else
+		*vms = opened;
+	return err;
+}
+
+static void say_kvm(const struct vm *vm)
+{
+	fprintf(stderr,
+		"virtual machine %s: runs under KVM, with which nothing of this has been tried (docs/vm.md)\n",
+		printable_of(vm->tenant->name).text);
+}
+
+/* Forked, held and known. */
+static int meet_own(struct vms *vms, struct vm *vm)
+{
+	const struct vm_arguments_config wanted = {.machine = vms->config,
+						   .tenant = vm->index,
+						   .sockets = vms->sockets,
+						   .console = true};
+	struct vm_process_config process = {
+		.name = vm->tenant->name,
+		.path = vm->path,
+		.library = vms->library,
+		.socket = machine_vm_socket(vms->machine, vm->index),
+		.cpus = vm->tenant->cpus,
+		.console = vm->console,
+	};
+	char name[VM_QEMU_NAME];
+	const char *given;
+	int err = vm_arguments_build(&vm->arguments, &wanted);
+
+	if (err)
+		return err;
+	process.argv = vm->arguments->argv;
+	err = vm_process_hold(&vm->process, &process);
+	if (err)
+		return err;
+	given = vm_arguments_value((const char *const *)process.argv, vm->arguments->count,
+				   "-name");
+	snprintf(name, sizeof(name), "%.*s", given ? (int)strcspn(given, ",") : 0, given ?: "");
+	if (!strncmp(name, "guest=", 6))
+		memmove(name, name + 6, strlen(name + 6) + 1);
+	machine_vm_process(vms->machine, vm->index, *name ? name : vm->tenant->name,
+			   vm_process_pid(vm->process));
+	if (vm_arguments_kvm((const char *const *)process.argv, vm->arguments->count))
+		say_kvm(vm);
+	return 0;
+}
+
+static int meet_foreign(struct vms *vms, struct vm *vm, __u64 timeout_ns,
+			const volatile sig_atomic_t *stop)
+{
+	const char *socket = machine_vm_socket(vms->machine, vm->index);
+	__u64 begin_ns = monotonic_ns();
+	struct vm_status status;
+	char text[UNITS_TEXT];
+
+	machine_vm_status(vms->machine, vm->index, &status);
+	if (status.state == VM_AWAITED)
+		fprintf(stderr,
+			"tenant %s: waits for a virtual machine at %s; `faultline-inject vm "
+			"--print-arguments` prints the line that starts one\n",
+			printable_of(vm->tenant->name).text, printable_of(socket).text);
+	while (status.state == VM_AWAITED) {
+		if (*stop)
+			return -EINTR;
+		if (monotonic_ns() - begin_ns >= timeout_ns)
+			return failed(
+				-ETIMEDOUT,
+				"tenant %s: no virtual machine came to %s in %s; accepted: one that "
+				"is started with the line of `faultline-inject vm "
+				"--print-arguments`, or a longer machine.timeout",
+				vm->tenant->name, socket, units_format_duration(timeout_ns, text));
+		sleep_until(monotonic_ns() + LOOK_NS);
+		machine_vm_status(vms->machine, vm->index, &status);
+	}
+	if (status.state != VM_RUNS)
+		return failed(-ECONNREFUSED, "tenant %s: %s", vm->tenant->name, status.sentence);
+	vm->begin_ns = monotonic_ns();
+	machine_vm_process(vms->machine, vm->index, status.name, status.pid);
+	if (status.kvm)
+		say_kvm(vm);
+	return 0;
+}
+
+int vms_meet(struct vms *vms, struct machine *machine, __u64 timeout_ns,
+	     const volatile sig_atomic_t *stop)
+{
+	int err = 0;
+
+	if (!vms)
+		return 0;
+	vms->machine = machine;
+	for (__u32 d = 0; d < vms->config->device_count; d++)
+		vms->sockets[d] = machine_device_socket(machine, d);
+	for (__u32 i = 0; !err && i < vms->count; i++)
+		if (!vms->list[i].foreign)
+			err = meet_own(vms, &vms->list[i]);
+	for (__u32 i = 0; !err && i < vms->count; i++)
+		if (vms->list[i].foreign)
+			err = meet_foreign(vms, &vms->list[i], timeout_ns, stop);
+	return err;
+}
+
+int vms_begin(struct vms *vms)
+{
+	int err = 0;
+
+	for (__u32 i = 0; vms && !err && i < vms->count; i++) {
+		if (vms->list[i].foreign)
+			continue;
+		vms->list[i].begin_ns = monotonic_ns();
+		err = vm_process_go(vms->list[i].process);
+	}
+	return err;
+}
+
+static int vm_failed(const struct vm *vm, int status)
+{
+	const char *error = vm_console_error(vm->console), *last = vm_console_last(vm->console);
+	char how[64];
+
+	if (WIFSIGNALED(status))
+		snprintf(how, sizeof(how), "by SIG%s", sigabbrev_np(WTERMSIG(status)) ?: "RT");
+	else
+		snprintf(how, sizeof(how), "with status %d", WEXITSTATUS(status));
+	return failed(-EIO, "the QEMU of tenant %s ended %s%s%.300s%s%.200s", vm->tenant->name, how,
+		      *error ? ": " : "", error, *last ? "; its guest's last line: " : "", last);
+}
+
+static void vm_end(struct vm *vm, bool by_itself)
+{
+	vm->end_ns = monotonic_ns();
+	vm->by_itself = by_itself;
+}
+
+/* 0: it has ended; -ETIMEDOUT: it runs; else it has failed. */
+static int look_at_own(const struct vms *vms, struct vm *vm)
+{
+	struct vm_status seen;
+	int status;
+
+	if (vm_process_wait(vm->process, 0, &status))
+		return -ETIMEDOUT;
+	vm_end(vm, true);
+	if (status)
+		return vm_failed(vm, status);
+	machine_vm_status(vms->machine, vm->index, &seen);
+	if (seen.state != VM_AWAITED)
+		return 0;
+	return failed(
+		-EIO,
+		"the QEMU of tenant %s ended before it had asked for its guest's memory%s%.300s",
+		vm->tenant->name, *vm_console_error(vm->console) ? ": " : "",
+		vm_console_error(vm->console));
+}
+
+static int look_at_foreign(const struct vms *vms, struct vm *vm)
+{
+	struct vm_status seen;
+
+	machine_vm_status(vms->machine, vm->index, &seen);
+	if (seen.state == VM_RUNS)
+		return -ETIMEDOUT;
+	vm_end(vm, true);
+	return 0;
+}
+
+static int vm_look(const struct vms *vms, struct vm *vm)
+{
+	__u64 duration_ns = vm->tenant->vm.duration_ns;
+	int err = vm->foreign ? look_at_foreign(vms, vm) : look_at_own(vms, vm);
+
+	if (err != -ETIMEDOUT || !duration_ns || monotonic_ns() - vm->begin_ns < duration_ns)
+		return err;
+	/* Somebody else's goes on, until the machine ends. */
+	if (!vm->foreign)
+		vm_process_stop(vm->process, GRACE_NS);
+	vm_end(vm, false);
+	return 0;
+}
+
+static int vms_look(struct vms *vms)
+{
+	int running = 0;
+
+	for (__u32 i = 0; i < vms->count; i++) {
+		int err = vms->list[i].end_ns ? 0 : vm_look(vms, &vms->list[i]);
+
+		if (err && err != -ETIMEDOUT)
+			return err;
+		running |= err;
+	}
+	return running;
+}
+
+static int vm_too_long(const struct vms *vms, __u64 timeout_ns)
+{
+	char text[UNITS_TEXT];
+	const struct vm *vm = vms->list;
+
+	while (vm->end_ns)
+		vm++;
+	return failed(
+		-ETIMEDOUT,
+		"the guest of tenant %s has not powered off after %s; accepted: one that does, a "
+		"tenant's duration=, or a longer machine.timeout",
+		vm->tenant->name, units_format_duration(timeout_ns, text));
+}
+
+int vms_wait(struct vms *vms, __u64 timeout_ns, const volatile sig_atomic_t *stop)
+{
+	__u64 begin_ns = monotonic_ns();
+	int err = 0;
+
+	while (vms && (err = vms_look(vms)) == -ETIMEDOUT) {
+		if (*stop)
+			return -EINTR;
+		if (monotonic_ns() - begin_ns >= timeout_ns)
+			return vm_too_long(vms, timeout_ns);
+		sleep_until(monotonic_ns() + LOOK_NS);
+	}
+	return err;
+}
+
+void vms_stop(struct vms *vms)
+{
+	for (__u32 i = 0; vms && i < vms->count; i++) {
+		if (vms->list[i].process)
+			vm_process_stop(vms->list[i].process, GRACE_NS);
+		if (vms->list[i].begin_ns && !vms->list[i].end_ns)
+			vm_end(&vms->list[i], false);
+	}
+}
+
+void vms_close(struct vms *vms)
+{
+	if (!vms)
+		return;
+	for (__u32 i = 0; i < vms->count; i++) {
+		vm_process_free(vms->list[i].process);
+		vm_console_destroy(vms->list[i].console);
+		vm_arguments_free(vms->list[i].arguments);
+	}
+	if (vms->log)
+		fclose(vms->log);
+	free(vms->sockets);
+	free(vms);
+}
+
+void vms_outcome(const struct vms *vms, struct vms_outcome *outcome)
+{
+	__u64 begin_ns = ~0ull, end_ns = 0;
+
+	*outcome = (struct vms_outcome){.seconds = NAN};
+	for (int key = 0; key < GUEST_KEYS; key++)
+		outcome->values[key] = NAN;
+	for (__u32 i = 0; vms && i < vms->count; i++) {
+		const struct vm *vm = &vms->list[i];
+
+		outcome->ended += vm->by_itself;
+		outcome->panicked += vm_console_panicked(vm->console);
+		for (int key = 0; key < GUEST_KEYS; key++)
+			vm_console_value(vm->console, (enum guest_key)key, &outcome->values[key]);
+		if (vm->begin_ns && vm->begin_ns < begin_ns)
+			begin_ns = vm->begin_ns;
+		if (vm->end_ns > end_ns)
+			end_ns = vm->end_ns;
+	}
+	if (end_ns > begin_ns)
+		outcome->seconds = (double)(end_ns - begin_ns) / 1e9;
+}
+
+void vms_told(const struct vms *vms, char *text, size_t size)
+{
+	size_t used = strlen(text);
+
+	for (__u32 i = 0; vms && i < vms->count; i++) {
+		const char *line = vm_console_told(vms->list[i].console);
+
+		while (*line) {
+			size_t end = strcspn(line, "\n"),
+			       room = strlen(vms->list[i].tenant->name) + end + 4;
+
+			if (used + room > size)
+				return;
+			used += (size_t)snprintf(text + used, size - used, "%s: %.*s\n",
+						 vms->list[i].tenant->name, (int)end, line);
+			line += end + (line[end] == '\n');
+		}
+	}
+}

@@ -61,9 +61,9 @@ PROTO_SRC    := $(wildcard tools/perfetto/*.proto)
 PROTO_HEADER := $(patsubst %.proto,$(BPF_BUILD)/%.pb-c.h,$(PROTO_SRC))
 TOOL_SRC     += $(patsubst %.proto,%.pb-c.c,$(PROTO_SRC))
 # injectors/main.c is the program; the rest is an archive, so that tests can link it.
-EMU_SRC  := injectors/consent.c injectors/medium.c injectors/exec.c injectors/machine_networks.c \
+EMU_SRC  := injectors/consent.c injectors/medium.c injectors/exec.c injectors/machine_networks.c injectors/vm_lines.c \
             $(call sources,injectors/net injectors/guest injectors/emu $(patsubst %/,%,$(wildcard injectors/emu/*/ injectors/emu/devices/*/)) \
-            injectors/job injectors/real injectors/cluster injectors/vm)
+            injectors/job injectors/real injectors/cluster)
 # What programs of guests have preloaded: of the rest it takes what a guest's process needs, which is nothing of the machine.
 LIBRARY_SRC := $(call sources,injectors/guest/library)
 GUEST_SRC   := $(call sources,injectors/guest injectors/emu/verbs lib/base) \

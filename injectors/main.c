@@ -14,6 +14,7 @@
 #include "injectors/job/memory_group.h"
 #include "injectors/real/journal.h"
 #include "injectors/real/real.h"
+#include "injectors/vm_lines.h"
 #include "lib/base/fail.h"
 #include "lib/base/printable.h"
 #include "lib/cli/program.h"
@@ -44,6 +45,10 @@ static const struct cli_option run_options[] = {
 	{"truth", 0, "FILE",
 	 "Write what really happened, one JSON object a line; FILE.N for each of several points",
 	 CLI_TEXT, JOB(options.truth), .parse = check_truth_path},
+	{"console", 0, "FILE",
+	 "Write what virtual machines print, each line with its tenant; FILE.N for each of several "
+	 "points",
+	 CLI_TEXT, JOB(options.console), .parse = check_truth_path},
 	{"keep-going", 0, NULL, "Go on with the other points if one fails", CLI_FLAG,
 	 JOB(options.keep_going)},
 	{0},
@@ -70,6 +75,10 @@ static int check_arguments(void *input)
 	if (arguments->dry_run && options->truth)
 		return failed(-EINVAL,
 			      "--truth: accepted: without --dry-run, in which nothing happens");
+	if (arguments->dry_run && options->console)
+		return failed(
+			-EINVAL,
+			"--console: accepted: without --dry-run, in which nothing is printed");
 	if (options->truth && options->output.to.path &&
 	    !strcmp(options->truth, options->output.to.path))
 		return failed(-EINVAL, "--truth %s: the results are to be there", options->truth);
@@ -301,6 +310,7 @@ static const struct verb verbs[] = {
 	{"pageout", "evict the DMA targets of a process, so that it faults for real", real_pageout},
 	{"slow", "make storage that answers late, as swap or to be mapped", real_slow},
 	{"recover", "undo what killed programs left behind", verb_recover},
+	{"vm", "tell how somebody else starts a job's virtual machines", verb_vm},
 	{"vfio", "drive devices from user space, into IOMMU faults and limits", real_vfio},
 };
 

@@ -20,6 +20,7 @@ struct campaign_options {
 	bool both_grids; /* check the one of [short], too, where it is not applied */
 	const char *seed;
 	const char *truth;	  /* path; with several points ".N" is appended */
+	const char *console;	  /* likewise, of what virtual machines print */
 	bool keep_going;	  /* past a point that failed */
 	struct consents consents; /* block devices that may be written */
 	struct output_options output;

@@ -99,13 +99,12 @@ static void campaign_show_progress(void *argument, double seconds)
 }
 
 /* Of the point's log: `path`, which is big enough, or that of the option; NULL without a log. */
-static const char *truth_path(const struct campaign *campaign,
-			      const struct campaign_options *options, size_t index,
-			      char path[PATH_MAX])
+static const char *path_of_point(const struct campaign *campaign, const char *option, size_t index,
+				 char path[PATH_MAX])
 {
-	if (!options->truth || campaign->sweep.points == 1)
-		return options->truth;
-	snprintf(path, PATH_MAX, "%s.%zu", options->truth, index + 1);
+	if (!option || campaign->sweep.points == 1)
+		return option;
+	snprintf(path, PATH_MAX, "%s.%zu", option, index + 1);
 	return path;
 }
 
@@ -116,7 +115,7 @@ static int check_truth(const struct campaign *campaign, const struct campaign_op
 	int err = 0;
 
 	for (size_t i = 0; !err && options->truth && i < campaign->sweep.points; i++)
-		err = truth_check(truth_path(campaign, options, i, path));
+		err = truth_check(path_of_point(campaign, options->truth, i, path));
 	return err;
 }
 
@@ -128,7 +127,7 @@ static int run_point(struct campaign *campaign, const struct campaign_options *o
 	struct point_run run = {.plan = &point.plan,
 				.progress = campaign_show_progress,
 				.progress_argument = &progress};
-	char truth[PATH_MAX], name[256];
+	char truth[PATH_MAX], console[PATH_MAX], name[256];
 	int err = campaign_point_load(&point, campaign, index);
 
 	if (err)
@@ -140,7 +139,8 @@ static int run_point(struct campaign *campaign, const struct campaign_options *o
 			file->consented = consent_given(&options->consents, file->path);
 	}
 	run.notes = &campaign->notes[index];
-	run.truth = truth_path(campaign, options, index, truth);
+	run.truth = path_of_point(campaign, options->truth, index, truth);
+	run.console = path_of_point(campaign, options->console, index, console);
 	err = point_run(&run, &campaign->results[index]);
 	if (progress.shown)
 		fprintf(stderr, "\r%79s\r", "");

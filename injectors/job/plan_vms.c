@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "injectors/emu/vm/arguments.h"
 #include "injectors/job/plan_private.h"
-#include "injectors/job/vm_arguments.h"
-#include "injectors/vm/refusals.h"
+#include "injectors/job/qemu_command.h"
 #include "lib/base/command.h"
 #include "lib/base/fail.h"
 
@@ -92,6 +92,30 @@ static int check_vm_sockets(const struct plan_builder *b)
 	return 0;
 }
 
+/* What is added must not be there already. */
+static int check_added(const char *const *given, unsigned int count)
+{
+	static const struct {
+		const char *option, *word, *why;
+	} added[] = {
+		{"m", "", "the size of the guest's memory is memory= of its tenant"},
+		{"object", "memory-backend-", "the guest's memory is added"},
+		{"machine", "memory-backend=", "the guest's memory is added"},
+		{"daemonize", "", "nobody would see it end"},
+		{"numa", "memdev=", "the guest's memory is added, as a whole"},
+	};
+
+	for (size_t i = 0; i < sizeof(added) / sizeof(added[0]); i++) {
+		const char *value = qemu_words_value(given, count, added[i].option);
+
+		if (value && strstr(value, added[i].word))
+			return failed(-EINVAL, "-%s%s%s: %s; accepted: without it", added[i].option,
+				      *added[i].word ? " " : "", *added[i].word ? value : "",
+				      added[i].why);
+	}
+	return 0;
+}
+
 static int check_arguments(const struct plan_builder *b, __u32 tenant)
 {
 	const struct tenant_config *config = &b->plan->machine.tenants[tenant];
@@ -99,21 +123,24 @@ static int check_arguments(const struct plan_builder *b, __u32 tenant)
 	const char *where = job_where(b->job, origin->where, "qemu"), *program, *machine;
 	const char *const *given;
 	struct program_words words;
-	char *argv[PROGRAM_WORDS + 1], sentence[512], path[PATH_MAX];
+	char *argv[PROGRAM_WORDS + 1], path[PATH_MAX];
+	struct vm_arguments said;
 	struct stat status;
-	unsigned int first;
-	size_t count;
+	unsigned int first, count;
+	int err;
 
-	if (vm_arguments_split(config, &words, argv, &program, &first)) {
+	if (qemu_words_split(config, &words, argv, &program, &first)) {
 		failed_in(-EBADMSG, "%s: [tenant %s] qemu", where, origin->section);
 		return -EBADMSG;
 	}
 	given = (const char *const *)argv + first;
 	count = words.count - first;
-	if (vm_arguments_refused(given, count, true, sentence, sizeof(sentence)))
-		return failed(-EBADMSG, "%s: [tenant %s] qemu: %s", where, origin->section,
-			      sentence);
-	machine = vm_arguments_value(given, count, "-machine");
+	err = check_added(given, count) ?: vm_arguments_check(given, count, &said);
+	if (err) {
+		failed_in(-EBADMSG, "%s: [tenant %s] qemu", where, origin->section);
+		return -EBADMSG;
+	}
+	machine = qemu_words_value(given, count, "machine");
 	if (config->vm.iommu && machine && !strstr(machine, "q35"))
 		return failed(-EBADMSG,
 			      "%s: [tenant %s] qemu: -machine %s: viommu=yes needs a PCIe root; "
@@ -123,7 +150,7 @@ static int check_arguments(const struct plan_builder *b, __u32 tenant)
 		return 0;
 	return failed(-EBADMSG,
 		      "%s: [tenant %s] qemu: %s: no such program; Debian's package "
-		      "qemu-system-x86 has " VM_PROGRAM ", or give another's path",
+		      "qemu-system-x86 has " QEMU_PROGRAM ", or give another's path",
 		      where, origin->section, program);
 }
 

@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include "injectors/emu/thread.h"
+#include "injectors/emu/vm/arguments.h"
 #include "injectors/emu/vm/handover.h"
 #include "injectors/job/preload_library.h"
-#include "injectors/job/vm_arguments.h"
+#include "injectors/job/qemu_command.h"
 #include "injectors/job/vm_process.h"
 #include "injectors/vm/handover.h"
-#include "injectors/vm/refusals.h"
 #include "lib/base/clock.h"
 #include "lib/base/command.h"
 #include "lib/base/fail.h"
@@ -28,7 +28,7 @@ struct vm {
 	const struct tenant_config *tenant;
 	__u32 index; /* of the tenant */
 	bool foreign;
-	struct vm_arguments *arguments;
+	struct qemu_command *command;
 	char path[PATH_MAX]; /* of the program */
 	struct vm_console *console;
 	struct vm_process *process;
@@ -61,17 +61,18 @@ static int open_vm(struct vms *vms, struct vm *vm)
 	vm->foreign = !*vm->tenant->vm.arguments;
 	if (vm->foreign)
 		return 0;
-	err = vm_arguments_split(vm->tenant, &words, argv, &program, &first);
+	err = qemu_words_split(vm->tenant, &words, argv, &program, &first);
 	if (!err && !command_search(program, vm->path, &status))
 		err = failed(-ENOENT, "%s: no such program", program);
 	return err;
 }
 
+/* Like a truth log it replaces nothing. */
 static int open_log(struct vms *vms, const char *path)
 {
 	if (!path)
 		return 0;
-	vms->log = fopen(path, "we");
+	vms->log = fopen(path, "wxe");
 	return vms->log ? 0 : failed(-errno, "%s: %s", path, strerror(errno));
 }
 
@@ -118,7 +119,7 @@ static void say_kvm(const struct vm *vm)
 /* Forked, held and known. */
 static int meet_own(struct vms *vms, struct vm *vm)
 {
-	const struct vm_arguments_config wanted = {.machine = vms->config,
+	const struct qemu_command_config wanted = {.machine = vms->config,
 						   .tenant = vm->index,
 						   .sockets = vms->sockets,
 						   .console = true};
@@ -130,24 +131,20 @@ static int meet_own(struct vms *vms, struct vm *vm)
 		.cpus = vm->tenant->cpus,
 		.console = vm->console,
 	};
-	char name[VM_QEMU_NAME];
-	const char *given;
-	int err = vm_arguments_build(&vm->arguments, &wanted);
+	struct vm_arguments said;
+	int err = qemu_command_build(&vm->command, &wanted);
 
+	if (!err)
+		err = vm_arguments_check((const char *const *)vm->command->argv + 1,
+					 vm->command->count - 1, &said);
 	if (err)
 		return err;
-	process.argv = vm->arguments->argv;
+	process.argv = vm->command->argv;
 	err = vm_process_hold(&vm->process, &process);
 	if (err)
 		return err;
-	given = vm_arguments_value((const char *const *)process.argv, vm->arguments->count,
-				   "-name");
-	snprintf(name, sizeof(name), "%.*s", given ? (int)strcspn(given, ",") : 0, given ?: "");
-	if (!strncmp(name, "guest=", 6))
-		memmove(name, name + 6, strlen(name + 6) + 1);
-	machine_vm_process(vms->machine, vm->index, *name ? name : vm->tenant->name,
-			   vm_process_pid(vm->process));
-	if (vm_arguments_kvm((const char *const *)process.argv, vm->arguments->count))
+	machine_vm_process(vms->machine, vm->index, said.name, vm_process_pid(vm->process));
+	if (said.kvm)
 		say_kvm(vm);
 	return 0;
 }
@@ -345,7 +342,7 @@ void vms_close(struct vms *vms)
 	for (__u32 i = 0; i < vms->count; i++) {
 		vm_process_free(vms->list[i].process);
 		vm_console_destroy(vms->list[i].console);
-		vm_arguments_free(vms->list[i].arguments);
+		qemu_command_free(vms->list[i].command);
 	}
 	if (vms->log)
 		fclose(vms->log);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "injectors/job/vm_arguments.h"
+#include "injectors/job/qemu_command.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "injectors/vm/handover.h"
-#include "injectors/vm/refusals.h"
 #include "lib/base/fail.h"
 
 #define COMMAS	      512 /* bytes of a value in which commas are doubled */
@@ -33,22 +32,41 @@ bool vm_has_model(const struct device_class *class)
 	return device_of(class) && class->vhost;
 }
 
+/* "-m" and "--m"; of "-M" the long form. */
+static const char *option_of(const char *word)
+{
+	if (word[0] != '-' || !word[1])
+		return "";
+	word += 1 + (word[1] == '-');
+	return !strcmp(word, "M") ? "machine" : word;
+}
+
+const char *qemu_words_value(const char *const *words, unsigned int count, const char *option)
+{
+	const char *value = NULL;
+
+	for (unsigned int i = 0; i < count; i++)
+		if (!strcmp(option_of(words[i]), option))
+			value = i + 1 < count ? words[i + 1] : "";
+	return value;
+}
+
 static int too_many(const struct tenant_config *tenant)
 {
 	return failed(-EINVAL,
 		      "virtual machine %s: too many arguments; accepted: %d with those of "
 		      "its devices",
-		      tenant->name, VM_ARGUMENTS_MAX);
+		      tenant->name, QEMU_WORDS_MAX);
 }
 
 /* One word of ours. */
-__attribute__((format(printf, 2, 3))) static int word_add(struct vm_arguments *arguments,
+__attribute__((format(printf, 2, 3))) static int word_add(struct qemu_command *arguments,
 							  const char *format, ...)
 {
 	va_list values;
 	int length;
 
-	if (arguments->count == VM_ARGUMENTS_MAX)
+	if (arguments->count == QEMU_WORDS_MAX)
 		return -E2BIG;
 	va_start(values, format);
 	length = vasprintf(&arguments->added[arguments->added_count], format, values);
@@ -83,7 +101,7 @@ static void device_id(const struct device_config *device, __u32 index, char id[6
 			*c = '_';
 }
 
-static int add_device(struct vm_arguments *arguments, const struct vm_arguments_config *config,
+static int add_device(struct qemu_command *arguments, const struct qemu_command_config *config,
 		      __u32 index, __u32 place)
 {
 	const struct device_config *device = &config->machine->devices[index];
@@ -108,7 +126,7 @@ static int add_device(struct vm_arguments *arguments, const struct vm_arguments_
 			device_of(device->class), id, device->queues, device->queue_depth, bus);
 }
 
-static int add_memory(struct vm_arguments *arguments, const struct tenant_config *tenant,
+static int add_memory(struct qemu_command *arguments, const struct tenant_config *tenant,
 		      const char *const *given, unsigned int count)
 {
 	char machine[64] = "memory-backend=faultline", name[COMMAS];
@@ -117,8 +135,8 @@ static int add_memory(struct vm_arguments *arguments, const struct tenant_config
 	if (tenant->vm.iommu)
 		snprintf(machine, sizeof(machine),
 			 "%skernel-irqchip=split,memory-backend=faultline",
-			 vm_arguments_have(given, count, "-machine") ? "" : "q35,");
-	err = vm_arguments_have(given, count, "-name")
+			 qemu_words_value(given, count, "machine") ? "" : "q35,");
+	err = qemu_words_value(given, count, "name")
 		      ? 0
 		      : (word_add(arguments, "-name")
 				 ?: word_add(arguments, "%s", qemu_value(tenant->name, name)));
@@ -134,29 +152,29 @@ static int add_memory(struct vm_arguments *arguments, const struct tenant_config
 }
 
 /* The guest's first serial port is what is captured. What the job says of any of these is left to it. */
-static int add_console(struct vm_arguments *arguments, const char *const *given, unsigned int count)
+static int add_console(struct qemu_command *arguments, const char *const *given, unsigned int count)
 {
 	static const struct {
 		const char *option, *value;
 	} consoles[] = {{"-display", "none"}, {"-monitor", "none"}, {"-serial", "stdio"}};
 	int err = 0;
 
-	if (vm_arguments_have(given, count, "-nographic"))
+	if (qemu_words_value(given, count, "nographic"))
 		return 0;
 	for (size_t i = 0; !err && i < sizeof(consoles) / sizeof(consoles[0]); i++)
-		if (!vm_arguments_have(given, count, consoles[i].option))
+		if (!qemu_words_value(given, count, consoles[i].option + 1))
 			err = word_add(arguments, "%s", consoles[i].option)
 				      ?: word_add(arguments, "%s", consoles[i].value);
 	return err;
 }
 
-int vm_arguments_split(const struct tenant_config *tenant, struct program_words *words,
-		       char *argv[PROGRAM_WORDS + 1], const char **program, unsigned int *first)
+int qemu_words_split(const struct tenant_config *tenant, struct program_words *words,
+		     char *argv[PROGRAM_WORDS + 1], const char **program, unsigned int *first)
 {
 	int err;
 
 	*words = (struct program_words){0};
-	*program = VM_PROGRAM;
+	*program = QEMU_PROGRAM;
 	*first = 0;
 	argv[0] = NULL;
 	if (!*tenant->vm.arguments)
@@ -172,14 +190,14 @@ int vm_arguments_split(const struct tenant_config *tenant, struct program_words 
 	return 0;
 }
 
-static int arguments_fill(struct vm_arguments *arguments, const struct vm_arguments_config *config)
+static int arguments_fill(struct qemu_command *arguments, const struct qemu_command_config *config)
 {
 	const struct tenant_config *tenant = &config->machine->tenants[config->tenant];
 	char *given[PROGRAM_WORDS + 1];
 	const char *program;
 	unsigned int first;
 	__u32 place = 0;
-	int err = vm_arguments_split(tenant, &arguments->words, given, &program, &first);
+	int err = qemu_words_split(tenant, &arguments->words, given, &program, &first);
 
 	if (err)
 		return err;
@@ -194,7 +212,7 @@ static int arguments_fill(struct vm_arguments *arguments, const struct vm_argume
 		if (config->machine->devices[d].tenant == config->tenant)
 			err = add_device(arguments, config, d, place++);
 	for (unsigned int i = 0; !err && i < arguments->given; i++) {
-		if (arguments->count == VM_ARGUMENTS_MAX)
+		if (arguments->count == QEMU_WORDS_MAX)
 			err = -E2BIG;
 		else
 			arguments->argv[arguments->count++] = given[first + i];
@@ -206,23 +224,23 @@ static int arguments_fill(struct vm_arguments *arguments, const struct vm_argume
 	return err == -E2BIG ? too_many(tenant) : err;
 }
 
-int vm_arguments_build(struct vm_arguments **arguments, const struct vm_arguments_config *config)
+int qemu_command_build(struct qemu_command **arguments, const struct qemu_command_config *config)
 {
-	struct vm_arguments *new = calloc(1, sizeof(*new));
+	struct qemu_command *new = calloc(1, sizeof(*new));
 	int err;
 
 	if (!new)
 		return failed(-ENOMEM, "no memory for the arguments of a virtual machine");
 	err = arguments_fill(new, config);
 	if (err) {
-		vm_arguments_free(new);
+		qemu_command_free(new);
 		return err;
 	}
 	*arguments = new;
 	return 0;
 }
 
-void vm_arguments_free(struct vm_arguments *arguments)
+void qemu_command_free(struct qemu_command *arguments)
 {
 	if (!arguments)
 		return;
@@ -249,7 +267,7 @@ static void print_word(const char *word, FILE *file)
 	fputc('\'', file);
 }
 
-void vm_arguments_print(const struct vm_arguments *arguments, const char *library,
+void qemu_command_print(const struct qemu_command *arguments, const char *library,
 			const char *socket, FILE *file)
 {
 	fputs(VM_SOCKET_VARIABLE "=", file);

@@ -7,8 +7,8 @@
  *
  * With viommu an intel-iommu in a q35, and a root port above each device, as ATS needs one.
  */
-#ifndef FAULTLINE_JOB_VM_ARGUMENTS_H
-#define FAULTLINE_JOB_VM_ARGUMENTS_H
+#ifndef FAULTLINE_JOB_QEMU_COMMAND_H
+#define FAULTLINE_JOB_QEMU_COMMAND_H
 
 #include <limits.h>
 #include <stdio.h>
@@ -16,19 +16,19 @@
 #include "injectors/emu/machine.h"
 #include "lib/base/program_words.h"
 
-#define VM_ARGUMENTS_MAX 512
-#define VM_PROGRAM	 "qemu-system-x86_64"
+#define QEMU_WORDS_MAX 512
+#define QEMU_PROGRAM   "qemu-system-x86_64"
 
-struct vm_arguments {
-	char *argv[VM_ARGUMENTS_MAX + 1]; /* argv[0]: the program, as written */
+struct qemu_command {
+	char *argv[QEMU_WORDS_MAX + 1]; /* argv[0]: the program, as written */
 	unsigned int count;
-	unsigned int given;	       /* words of the job's, the last ones */
-	struct program_words words;    /* of the job */
-	char *added[VM_ARGUMENTS_MAX]; /* ours, each to be freed */
+	unsigned int given;	     /* words of the job's, the last ones */
+	struct program_words words;  /* of the job */
+	char *added[QEMU_WORDS_MAX]; /* ours, each to be freed */
 	unsigned int added_count;
 };
 
-struct vm_arguments_config {
+struct qemu_command_config {
 	const struct machine_config *machine;
 	__u32 tenant;
 	/* Where each of the tenant's devices speaks; of all devices of the machine, by index. */
@@ -38,15 +38,18 @@ struct vm_arguments_config {
 };
 
 /* -EINVAL with a sentence: the job's words, or too many of them; -ENOMEM. */
-int vm_arguments_build(struct vm_arguments **arguments, const struct vm_arguments_config *config);
+int qemu_command_build(struct qemu_command **arguments, const struct qemu_command_config *config);
 /* For a shell: variables, program, arguments, quoted where needed, and the line's end. */
-void vm_arguments_print(const struct vm_arguments *arguments, const char *library,
+void qemu_command_print(const struct qemu_command *arguments, const char *library,
 			const char *socket, FILE *file);
-void vm_arguments_free(struct vm_arguments *arguments);
+void qemu_command_free(struct qemu_command *arguments);
 
 /* Of a tenant's words, the first argument's place in `argv`, whose program is *program. -EINVAL with a sentence. */
-int vm_arguments_split(const struct tenant_config *tenant, struct program_words *words,
-		       char *argv[PROGRAM_WORDS + 1], const char **program, unsigned int *first);
+int qemu_words_split(const struct tenant_config *tenant, struct program_words *words,
+		     char *argv[PROGRAM_WORDS + 1], const char **program, unsigned int *first);
+
+/* What stands behind the last of this option ("name": -name and --name; "machine": -M, too), "": nothing; NULL: it is not there. */
+const char *qemu_words_value(const char *const *words, unsigned int count, const char *option);
 
 /* Whether QEMU has a device for this model. */
 bool vm_has_model(const struct device_class *class);

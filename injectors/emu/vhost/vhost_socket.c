@@ -176,6 +176,21 @@ int vhost_receive(struct vhost *vhost, struct vhost_user_message *message,
 	return header->bytes ? receive_all(vhost, &message->payload, header->bytes, files) : 1;
 }
 
+/* The payload follows the header at once, which no compiler aligns it to. */
+static int message_left(const struct vhost_user_message *message, size_t done, struct iovec iov[2])
+{
+	const size_t head = sizeof(message->header);
+
+	if (done >= head) {
+		iov[0] = (struct iovec){(char *)&message->payload + (done - head),
+					message->header.bytes - (done - head)};
+		return 1;
+	}
+	iov[0] = (struct iovec){(char *)&message->header + done, head - done};
+	iov[1] = (struct iovec){(char *)&message->payload, message->header.bytes};
+	return 2;
+}
+
 int vhost_send(int socket, const struct vhost_user_message *message, int file)
 {
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
@@ -183,8 +198,9 @@ int vhost_send(int socket, const struct vhost_user_message *message, int file)
 	struct pollfd polled = {.fd = socket, .events = POLLOUT};
 
 	while (done < bytes) {
-		struct iovec iov = {(char *)message + done, bytes - done};
-		struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1};
+		struct iovec iov[2];
+		struct msghdr header = {.msg_iov = iov,
+					.msg_iovlen = (size_t)message_left(message, done, iov)};
 		ssize_t sent;
 
 		if (file >= 0 && !done) {

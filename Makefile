@@ -243,6 +243,10 @@ $(BUILD)/tests/unit/test_verbs_load: $(BUILD)/tests/unit/rig/verbs_loop.o $(BUIL
 $(addprefix $(BUILD)/tests/unit/test_verbs_,library library_devices library_events): \
 	$(addprefix $(BUILD)/tests/unit/rig/,verbs_wire.o verbs_wire_objects.o) $(call objects,$(LIBRARY_SRC))
 
+# What a process has preloaded that is a QEMU to its host.
+$(BUILD)/tests/unit/fake_qemu.o: CPPFLAGS += -DFAULTLINE_VM_LIBRARY='"$(OUT)/libfaultline-vm.so"'
+$(addprefix $(BUILD)/tests/unit/test_vm_,handover memory refusals): | $(OUT)/libfaultline-vm.so
+
 tests: $(TESTS)
 unit: tests ## build and run the unit tests only
 	$(Q)set -e; for t in $(TESTS); do printf '== %s\n' $$t; $$t; done

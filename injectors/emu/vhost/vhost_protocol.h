@@ -127,6 +127,7 @@ struct vhost_user_message {
 	} payload;
 };
 
+/* The payload of struct vhost_user_message is aligned: it is sent and received apart. */
 _Static_assert(sizeof(struct vhost_user_header) == 12, "the protocol's");
 _Static_assert(sizeof(struct vhost_user_vring_address) == 40, "the protocol's");
 _Static_assert(sizeof(struct vhost_user_memory) == 8 + 8 * 32, "the protocol's");

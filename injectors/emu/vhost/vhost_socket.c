@@ -11,6 +11,8 @@
 
 #include "injectors/emu/vhost/vhost_private.h"
 
+#define ANSWER_MS 1000
+
 /* A socket that refuses connections is what a dead one has left; anything else stays. */
 static void remove_dead_socket(const struct sockaddr_un *address)
 {
@@ -176,19 +178,28 @@ int vhost_receive(struct vhost *vhost, struct vhost_user_message *message,
 	return header->bytes ? receive_all(vhost, &message->payload, header->bytes, files) : 1;
 }
 
-/* The payload follows the header at once, which no compiler aligns it to. */
-static int message_left(const struct vhost_user_message *message, size_t done, struct iovec iov[2])
+/* The payload follows the header at once, as it does not in memory. */
+static int message_parts(const struct vhost_user_message *message, size_t done, struct iovec *iov)
 {
 	const size_t head = sizeof(message->header);
+	size_t behind = done > head ? done - head : 0;
 
-	if (done >= head) {
-		iov[0] = (struct iovec){(char *)&message->payload + (done - head),
-					message->header.bytes - (done - head)};
-		return 1;
-	}
-	iov[0] = (struct iovec){(char *)&message->header + done, head - done};
-	iov[1] = (struct iovec){(char *)&message->payload, message->header.bytes};
+	iov[0] = (struct iovec){(char *)&message->header + (done < head ? done : head),
+				done < head ? head - done : 0};
+	iov[1] = (struct iovec){(char *)&message->payload + behind, message->header.bytes - behind};
 	return 2;
+}
+
+static void put_file(struct msghdr *header, void *control, size_t bytes, int file)
+{
+	struct cmsghdr *c = control;
+
+	header->msg_control = control;
+	header->msg_controllen = bytes;
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &file, sizeof(file));
 }
 
 int vhost_send(int socket, const struct vhost_user_message *message, int file)
@@ -199,28 +210,19 @@ int vhost_send(int socket, const struct vhost_user_message *message, int file)
 
 	while (done < bytes) {
 		struct iovec iov[2];
-		struct msghdr header = {.msg_iov = iov,
-					.msg_iovlen = (size_t)message_left(message, done, iov)};
+		struct msghdr header = {.msg_iov = iov};
 		ssize_t sent;
 
-		if (file >= 0 && !done) {
-			struct cmsghdr *c = (struct cmsghdr *)control;
-
-			header.msg_control = control;
-			header.msg_controllen = sizeof(control);
-			c->cmsg_level = SOL_SOCKET;
-			c->cmsg_type = SCM_RIGHTS;
-			c->cmsg_len = CMSG_LEN(sizeof(int));
-			memcpy(CMSG_DATA(c), &file, sizeof(file));
-		}
+		header.msg_iovlen = (size_t)message_parts(message, done, iov);
+		if (file >= 0 && !done)
+			put_file(&header, control, sizeof(control), file);
 		sent = sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (sent > 0)
 			done += (size_t)sent;
-		else if (errno == EAGAIN)
-			/* Who does not read his answers is not waited for longer. */
-			if (poll(&polled, 1, 1000) <= 0)
-				return failed(-EPROTO, "its front-end reads no answers");
-		if (sent < 0 && errno != EAGAIN && errno != EINTR)
+		/* Who does not read his answers is not waited for longer. */
+		else if (errno == EAGAIN && poll(&polled, 1, ANSWER_MS) <= 0)
+			return failed(-EPROTO, "its front-end reads no answers");
+		else if (errno != EAGAIN && errno != EINTR)
 			return failed(-EPROTO, "cannot answer its front-end: %s", strerror(errno));
 	}
 	return 0;

@@ -122,7 +122,7 @@ int vm_handover_create(struct vm_handover **handover, const struct vm_handover_c
 	created->config = *config;
 	created->bytes = guest_memory_bytes(config->memory);
 	created->listening = created->stop = created->changed = -1;
-	created->connection = created->process = -1;
+	created->connection = created->process = created->second = -1;
 	pthread_mutex_init(&created->lock, NULL);
 	monotonic_cond_init(&created->turned);
 	error = handover_start(created);

@@ -33,6 +33,7 @@ struct vm_handover {
 	__u64 bytes; /* of the memory */
 	int listening, stop, changed;
 	int connection, process; /* of the one QEMU, its pidfd; -1: none */
+	int second;		 /* one that is to be refused; -1 */
 	pthread_t thread;
 	bool running;
 

@@ -11,7 +11,7 @@
 #include "injectors/emu/vm/handover_private.h"
 #include "lib/base/fail.h"
 
-enum { STOP, LISTENING, CONNECTION, PROCESS, POLLED };
+enum { STOP, LISTENING, CONNECTION, SECOND, PROCESS, POLLED };
 
 static void connection_close(struct vm_handover *handover)
 {
@@ -147,22 +147,36 @@ static void serve_message(struct vm_handover *handover)
 		process_close(handover);
 }
 
-static void refuse_second(struct vm_handover *handover, int newcomer)
+static void second_close(struct vm_handover *handover)
 {
-	const struct vm_status *status = &handover->status;
-	int error = status->regions
-			    ? failed(-EBUSY,
-				     "tenant %s's memory is or was that of QEMU %s (process "
-				     "%d): another needs a new run",
-				     handover->config.tenant, status->name, (int)status->pid)
-			    : failed(-EBUSY, "tenant %s's memory is just being handed to another",
-				     handover->config.tenant);
-
-	(void)vm_message_answer(newcomer, VM_OFFER, error, 0, -1);
-	close(newcomer);
+	if (handover->second >= 0)
+		close(handover->second);
+	handover->second = -1;
 }
 
-/* A connection that has asked for nothing makes way. */
+/* One that comes when there is another, once it has said what it wants: until then it would not hear. */
+static void refuse_second(struct vm_handover *handover)
+{
+	const struct vm_status *status = &handover->status;
+	union vm_message message;
+	int descriptor, error = vm_message_receive(handover->second, &message, &descriptor);
+
+	if (error == -EAGAIN)
+		return;
+	if (descriptor >= 0)
+		close(descriptor);
+	error = status->regions
+			? failed(-EBUSY,
+				 "tenant %s's memory is or was that of QEMU %s (process %d): "
+				 "another needs a new run",
+				 handover->config.tenant, status->name, (int)status->pid)
+			: failed(-EBUSY, "tenant %s's memory is just being handed to another",
+				 handover->config.tenant);
+	(void)vm_message_answer(handover->second, VM_OFFER, error, 0, -1);
+	second_close(handover);
+}
+
+/* A connection that has asked for nothing makes way, and so does a second one. */
 static void serve_newcomer(struct vm_handover *handover)
 {
 	int newcomer = accept4(handover->listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -170,7 +184,8 @@ static void serve_newcomer(struct vm_handover *handover)
 	if (newcomer < 0)
 		return;
 	if (handover->status.regions || (handover->connection >= 0 && handover->asked)) {
-		refuse_second(handover, newcomer);
+		second_close(handover);
+		handover->second = newcomer;
 		return;
 	}
 	if (handover->connection >= 0)
@@ -199,11 +214,13 @@ void *vm_handover_main(void *argument)
 		[STOP] = {.fd = handover->stop, .events = POLLIN},
 		[LISTENING] = {.fd = handover->listening, .events = POLLIN},
 		[CONNECTION] = {.events = POLLIN},
+		[SECOND] = {.events = POLLIN},
 		[PROCESS] = {.events = POLLIN},
 	};
 
 	while (!polled[STOP].revents) {
 		polled[CONNECTION].fd = handover->connection;
+		polled[SECOND].fd = handover->second;
 		polled[PROCESS].fd = handover->process;
 		if (poll(polled, POLLED, -1) < 0)
 			continue;
@@ -211,8 +228,11 @@ void *vm_handover_main(void *argument)
 			serve_message(handover);
 		if (polled[PROCESS].revents && handover->process >= 0)
 			qemu_ended(handover);
+		if (polled[SECOND].revents)
+			refuse_second(handover);
 		if (polled[LISTENING].revents)
 			serve_newcomer(handover);
 	}
+	second_close(handover);
 	return NULL;
 }

@@ -90,10 +90,11 @@ int vm_message_receive(int socket, union vm_message *message, int *descriptor)
 	while (got < 0 && errno == EINTR);
 	if (got < 0)
 		return errno == EAGAIN ? -EAGAIN : -EPIPE;
-	if (!got)
-		return -EPIPE;
 	*descriptor = take_descriptor(&whole, &count);
-	if (whole.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
+	/* The end, or a message without a byte, which may have descriptors all the same. */
+	if (!got)
+		error = -EPIPE;
+	else if (whole.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
 		error = failed(-EPROTO, "a message that is longer than any");
 	else
 		error = message_check(&message->header, (size_t)got, count);

@@ -8,7 +8,7 @@ mkdir -p build/campaigns
 passed=0 failed=0
 for job in injectors/jobs/*.ini; do
 	name=$(basename "$job" .ini)
-	[ "$name" = demo ] && continue
+	[[ $name == *demo ]] && continue
 	rm -f "build/campaigns/$name.csv"
 	if ./faultline-inject run "$job" --csv="build/campaigns/$name.csv"; then
 		passed=$((passed + 1))

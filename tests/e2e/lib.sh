@@ -141,6 +141,21 @@ perf_start() {
 	wait_for 10 read -r -t 0.1 -u 9
 }
 
+# guest_of_vm NAME: what jobs with `backend = vm` boot is in build/vm, or NAME is skipped and this fails.
+guest_of_vm() {
+	local status
+	"$root/tests/vm/guest.sh" >guest.path 2>guest.err
+	status=$?
+	if [ $status -eq 75 ]; then
+		skip "$1" "$(tail -n 1 guest.err)"
+	elif [ $status -ne 0 ]; then
+		not_ok "$1" "$(tail -n 1 guest.err)"
+	else
+		mkdir -p build && ln -sfn "$(cat guest.path)" build/vm
+	fi
+	return $status
+}
+
 finish() {
 	rm -rf --one-file-system "$scratch"
 	[ $((passed + failed + skipped)) -gt 0 ] || not_ok "something is checked"

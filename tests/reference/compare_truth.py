@@ -73,7 +73,9 @@ class TruthLog:
         self.queues = {}  # fault -> (device, queue)
         self.done = collections.defaultdict(list)  # (device, queue) -> I/Os as the device had them
         self.sent = collections.defaultdict(list)  # the same as the guest had them
+        self.pages = collections.defaultdict(set)  # (device, queue, time) -> what I/Os that were done then touched
         self.rated = set()  # devices whose I/Os are due at times of their own
+        self.driven = set()  # devices with a guest of ours, which logs its side; a stock guest's driver does not
         self.places = {"request": [], "isr": []}  # in the queue, in the order of time
         times = []
         with open(path) as file:
@@ -84,13 +86,19 @@ class TruthLog:
                 self.counts[what] += 1
                 if what in self.places:
                     self.places[what].append((record["value"], record["time_ns"]))
+                if what in ("io", "io_part"):
+                    first, last = record["address"] >> 12, (record["address"] + record["length"] - 1) >> 12
+                    self.pages[record["device"], record["queue"], record["time_ns"]].update(range(first, last + 1))
                 if what == "io":
                     self.ios[record["device"]] += 1
                     self.done[record["device"], record["queue"]].append(record)
                 elif what == "guest_io":
                     self.sent[record["device"], record["queue"]].append(record)
-                elif what == "guest_start" and record["value"]:
-                    self.rated.add(record["device"])
+                    self.driven.add(record["device"])
+                elif what == "guest_start":
+                    self.driven.add(record["device"])
+                    if record["value"]:
+                        self.rated.add(record["device"])
                 elif what in ("overflow", "void", "held"):
                     self.requests[record["fault"]][what] = record["time_ns"]
                 elif what in STAGES or what == "abandon":
@@ -344,6 +352,29 @@ def met(faults, begin, end, which):
     return began > 0 and which[began - 1] >= begin
 
 
+def compare_stock(log, where, done, faults):
+    """The same of a stock guest's queue, of which only the device knows: it went on with others while one waited, so that an
+    I/O is sure to be marked for a fault on a page of its own, from beginning to end within it. Returns (marked, problems)."""
+    mine = sorted(faults[where])
+    over = list(itertools.accumulate((fault[2] for fault in mine), max))
+    on_page = collections.defaultdict(list)
+    for fault, (device, _, _, address) in log.where.items():
+        if log.queues[fault] == where and "resume" in log.requests[fault]:
+            on_page[device, address >> 12].append((log.requests[fault]["detect"], log.requests[fault]["resume"]))
+    marked, problems = 0, []
+    for io in done:
+        end, begin = io["time_ns"], io["time_ns"] - io["value"]
+        pages = log.pages[where[0], where[1], end]
+        own = [span for page in pages for span in on_page[where[0], page] if begin <= span[0] and span[1] <= end]
+        if io["code"] & FAULTED:
+            marked += 1
+            if not met(mine, begin, end, over):
+                problems.append(f"{where}: an I/O from {begin} to {end} is marked, no fault was open")
+        elif own:
+            problems.append(f"{where}: an I/O from {begin} to {end} is not marked, a fault of its own was open")
+    return marked, problems
+
+
 def compare_faulted(logs):
     """I/Os marked as faulted against the faults of their queue between submission and completion. A queue
     completes in the order in which the guest submits. With a rate the guest's time begins when the I/O was due, which
@@ -353,6 +384,10 @@ def compare_faulted(logs):
     for log in logs:
         faults = open_faults(log)
         for where, done in log.done.items():
+            if where[0] not in log.driven:
+                met_some, wrong = compare_stock(log, where, done, faults)
+                compared, marked, problems = compared + len(done), marked + met_some, problems + wrong
+                continue
             sent, mine = log.sent[where], sorted(faults[where])
             if len(sent) != len(done):
                 problems.append(f"{where}: {len(done)} I/Os done, {len(sent)} of them seen by the guest")

@@ -15,6 +15,7 @@
 
 struct device_config;
 struct network;
+struct vhost;
 
 /* What the settings of any model fit in. */
 #define DEVICE_SETTINGS_BYTES 1024
@@ -77,6 +78,8 @@ struct device_class {
 	struct device_file *(*file)(struct device_settings *settings);
 	/* How a virtual machine drives it over vhost-user; NULL: none drives this model. */
 	struct vhost_settings *(*vhost)(struct device_settings *settings);
+	/* With it: what start() has made of it. */
+	struct vhost *(*vhost_device)(void *device);
 	/* -EBADMSG with a sentence that begins with `where`; NULL: it agrees to everything. */
 	int (*check)(const struct device_check *check);
 	/* Bytes that it pins of its share of `bytes` before anything runs, for its tenant's memlock; NULL: none. */

@@ -241,6 +241,7 @@ void machine_stop(struct machine *machine)
 	for (__u32 i = 0; i < machine->config.device_count; i++) {
 		struct machine_device *device = &machine->devices[i];
 
+		machine_keep_vhost(device);
 		if (device->model)
 			device->config.class->stop(device->model);
 		device->model = NULL;
@@ -302,6 +303,11 @@ static void machine_add_device(struct machine_totals *totals, const struct machi
 	totals->refused += port.refused;
 	totals->held_back += port.held_back;
 	totals->violations += port.violations + lookup.order_violations;
+	totals->vhost.parked += device->vhost.parked;
+	totals->vhost.resubmitted += device->vhost.resubmitted;
+	totals->vhost.connections += device->vhost.connections;
+	totals->vhost.refused += device->vhost.refused;
+	totals->vhost.broken += device->vhost.broken;
 }
 
 static void machine_add_pins(struct machine_totals *totals, const struct pins *pins)

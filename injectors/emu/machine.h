@@ -21,6 +21,7 @@
 #include "injectors/emu/memory_limit.h"
 #include "injectors/emu/protector.h"
 #include "injectors/emu/traffic.h"
+#include "injectors/emu/vhost/vhost.h"
 #include "injectors/emu/vm/qemu_config.h"
 #include "injectors/emu/workload.h"
 
@@ -203,9 +204,10 @@ struct machine_totals {
 	__u64 pins_refused;		   /* for a tenant's memlock */
 	struct protector_stats protector;
 	struct access_log_stats accesses;
-	__u64 memory_bytes;	      /* of all tenants */
-	__u64 huge, splits;	      /* 2 MiB entries that IOPTs got, and that were split */
-	double best_round_trip_ns;    /* mean of the tenant whose is shortest; 0: nobody faulted */
+	__u64 memory_bytes;	   /* of all tenants */
+	__u64 huge, splits;	   /* 2 MiB entries that IOPTs got, and that were split */
+	double best_round_trip_ns; /* mean of the tenant whose is shortest; 0: nobody faulted */
+	struct vhost_stats vhost;  /* summed, of virtual machines' devices; after machine_stop() */
 	struct histogram lookup_time; /* ns, of one DMA in LOOKUP_TIMED (port.h) */
 	struct histogram
 		round_trip; /* ns, detect (or held back) to resume of a group, as its port measured it */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What a device's driver is told of the machine: its workload, and who it shares one with. */
 #include "injectors/emu/machine_private.h"
+#include "injectors/emu/vhost/vhost_driver.h"
 
 const struct traffic_config *machine_traffic(const struct machine *machine, __u32 device)
 {
@@ -38,6 +39,16 @@ static void find_verbs(const struct machine *machine, __u32 index, struct driver
 	}
 }
 
+static const struct device_driver *driver_for(const struct machine *machine,
+					      const struct driver_setup *setup)
+{
+	const struct device_class *class = setup->device->class;
+
+	if (machine->tenants[setup->device->tenant].config.backend == MEMORY_VM)
+		return &vhost_driver;
+	return class->choose_driver ? class->choose_driver(setup) : class->driver;
+}
+
 int machine_build_driver(struct machine *machine, __u32 index)
 {
 	struct machine_device *device = &machine->devices[index];
@@ -56,8 +67,6 @@ int machine_build_driver(struct machine *machine, __u32 index)
 	setup.traffic = machine_traffic(machine, index);
 	find_ranks(machine, index, &setup);
 	find_verbs(machine, index, &setup);
-	device->driver_ops = device->config.class->choose_driver
-				     ? device->config.class->choose_driver(&setup)
-				     : device->config.class->driver;
+	device->driver_ops = driver_for(machine, &setup);
 	return driver_of(device)->create(&device->driver, &setup);
 }

@@ -52,6 +52,7 @@ struct machine_device {
 	pthread_mutex_t next_lock; /* evictions of what comes next take turns */
 	struct frame_totals frames;
 	struct rdma_totals rdma;
+	struct vhost_stats vhost; /* of a virtual machine's, as it stopped */
 };
 
 struct machine {
@@ -94,6 +95,8 @@ const struct traffic_config *machine_traffic(const struct machine *machine, __u3
 int machine_build_vm(struct machine *machine, __u32 tenant);
 /* Gives a virtual machine's device a socket if the job has none for it; before it starts. */
 int machine_build_vm_socket(struct machine *machine, __u32 device);
+/* What its vhost-user part has counted, before it stops. */
+void machine_keep_vhost(struct machine_device *device);
 /* Before memory goes and after nothing touches it any more. */
 void machine_close_vms(struct machine *machine);
 /* What observers are told of: a virtual machine by QEMU's name and process. */

@@ -83,6 +83,16 @@ void machine_vm_process(struct machine *machine, __u32 tenant, const char *name,
 	of->vm_pid = pid;
 }
 
+void machine_keep_vhost(struct machine_device *device)
+{
+	const struct device_class *class = device->config.class;
+	struct vhost *vhost =
+		device->model && class->vhost_device ? class->vhost_device(device->model) : NULL;
+
+	if (vhost)
+		vhost_stats(vhost, &device->vhost);
+}
+
 void machine_tenant_text(const struct tenant *tenant, char *text, size_t size)
 {
 	if (tenant->vm_pid)

@@ -33,6 +33,11 @@ void result_fill_vms(struct result *result, const struct result_input *input,
 	v[RESULT_EVICTIONS] = (double)(totals->memory.evicted_minor + totals->memory.evicted_major);
 	v[RESULT_GIVEN_BACK] = (double)totals->memory.discarded;
 	v[RESULT_BYPASSED] = (double)totals->memory.bypassed;
+	v[RESULT_PARKED] = (double)totals->vhost.parked;
+	v[RESULT_CONNECTIONS] = (double)totals->vhost.connections;
+	v[RESULT_RESUBMITTED] = (double)totals->vhost.resubmitted;
+	v[RESULT_BROKEN_QUEUES] = (double)totals->vhost.broken;
+	v[RESULT_REFUSED_MESSAGES] = (double)totals->vhost.refused;
 	v[RESULT_OUT] = (double)totals->memory.out;
 	for (int key = 0; key < GUEST_KEYS; key++)
 		v[RESULT_GUEST + key] = outcome.values[key];

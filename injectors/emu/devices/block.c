@@ -188,6 +188,11 @@ static struct device_file *block_given_file(struct device_settings *settings)
 	return &((struct block_settings *)settings->bytes)->file;
 }
 
+static struct vhost *block_vhost_device(void *device)
+{
+	return ((struct block *)device)->vhost;
+}
+
 static struct vhost_settings *block_vhost_settings(struct device_settings *settings)
 {
 	return &((struct block_settings *)settings->bytes)->vhost;
@@ -263,6 +268,7 @@ const struct device_class block_class = {
 	.io = DEVICE_IO_DISK,
 	.file = block_given_file,
 	.vhost = block_vhost_settings,
+	.vhost_device = block_vhost_device,
 	.check = block_agree,
 	.start = block_start,
 	.stop = block_stop,

@@ -188,7 +188,8 @@ static int evict_if(struct machine *machine, __u32 tenant_index, __u64 guest_add
 	else if (there(tenant->memory, guest_address))
 		error = evict_alone(machine, tenant_index, guest_address, kind);
 	page_unlock(tenant->evictions, page);
-	return error;
+	/* A virtual machine has given it back just then. */
+	return error == -ENOENT ? EVICT_GONE : error;
 }
 
 static bool has_frame(struct guest_memory *memory, __u64 guest_address)

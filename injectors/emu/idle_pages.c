@@ -125,8 +125,9 @@ static void idle_add(struct candidate *heap, __u32 *size, __u32 want, struct can
 
 static bool may_go(const struct tenant *tenant, __u64 page, unsigned char look)
 {
-	bool present = tenant->config.backend == MEMORY_SWAP ? look & PAGE_LOOK_HELD
-							     : look & PAGE_LOOK_MAPPED;
+	/* Of a virtual machine's pages its own process's page table tells, which this one does not see. */
+	bool present = tenant->config.backend == MEMORY_PAGER ? look & PAGE_LOOK_MAPPED
+							      : look & PAGE_LOOK_HELD;
 
 	return present && !pins_hold(tenant->pins, page);
 }

@@ -143,6 +143,23 @@ void port_dma_end(struct port *port, struct dma *dma)
 	lookup_end(port->config.lookup, dma->iova, dma->length);
 }
 
+int port_dma_undiscard(struct port *port, const struct dma *dma)
+{
+	__u64 first = dma->iova & ~(PAGE_BYTES - 1);
+	int error = 0;
+
+	for (__u64 at = first; !error && at < dma->iova + dma->length; at += PAGE_BYTES) {
+		__u64 physical = lookup_physical(port->config.lookup, at);
+
+		error = physical == LOOKUP_NOWHERE
+				? -EFAULT
+				: guest_memory_undiscard(port->config.memory,
+							 physical - port->config.physical,
+							 PAGE_BYTES);
+	}
+	return error;
+}
+
 void port_dma_violation(struct port *port, __u64 iova)
 {
 	(void)iova;

@@ -70,9 +70,11 @@ static int block_move(struct block *block, struct vhost_request *request,
 			break;
 		result = block_transfer(block->file.descriptor, dma,
 					sector * RING_SECTOR + progress->moved, in);
-		if (result == -EFAULT)
-			port_dma_violation(block->port, dma->iova);
 		progress->moved += result ? 0 : dma->length;
+		if (result == -EFAULT && !port_dma_undiscard(block->port, dma))
+			result = 0; /* once more */
+		else if (result == -EFAULT)
+			port_dma_violation(block->port, dma->iova);
 		vhost_request_dma_end(request, dma);
 	}
 	return result;

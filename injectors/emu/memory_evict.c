@@ -26,11 +26,12 @@
 #define MADV_DONTNEED_LOCKED 24 /* Linux 5.18 */
 #endif
 
-static int memory_protect(struct guest_memory *memory, __u64 page_address, bool on)
+static int memory_protect(struct guest_memory *memory, __u64 page_address,
+			  enum memory_protection protection)
 {
 	int error = memory_write_protect(memory->cpu_faults, (__u64)memory->cpu + page_address,
-					 PAGE_BYTES, on);
-	int others = memory_views_protect(memory, page_address, on);
+					 PAGE_BYTES, protection);
+	int others = memory_views_protect(memory, page_address, protection);
 
 	error = error ? error : others;
 	return error ? failed(error, "cannot write-protect page 0x%llx: %s", page_address,
@@ -68,9 +69,9 @@ static int free_frame(struct guest_memory *memory, __u64 page_address)
 static int memory_lift(struct guest_memory *memory, __u64 page_address, bool taken)
 {
 	if (!taken || !memory->vm)
-		return memory_protect(memory, page_address, false);
+		return memory_protect(memory, page_address, PROTECT_LIFT);
 	return memory_write_protect(memory->cpu_faults, (__u64)memory->cpu + page_address,
-				    PAGE_BYTES, false);
+				    PAGE_BYTES, PROTECT_LIFT);
 }
 
 static int take_major(struct guest_memory *memory, __u64 page_address)
@@ -81,7 +82,7 @@ static int take_major(struct guest_memory *memory, __u64 page_address)
 	if (cached <= 0)
 		return cached;
 	(void)vm_page_bypassed(memory, page_address);
-	error = memory->unprotected ? 0 : memory_protect(memory, page_address, true);
+	error = memory->unprotected ? 0 : memory_protect(memory, page_address, PROTECT);
 	if (!error)
 		error = memory_write_out(memory, page_address);
 	if (!error) {

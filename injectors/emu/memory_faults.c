@@ -15,14 +15,18 @@ struct poison {
 };
 #define POISON _IOWR(UFFDIO, 0x08, struct poison)
 
-int memory_write_protect(int faults, __u64 address, __u64 bytes, bool on)
+int memory_write_protect(int faults, __u64 address, __u64 bytes, enum memory_protection protection)
 {
-	struct uffdio_writeprotect protection = {
+	static const __u64 modes[] = {
+		[PROTECT] = UFFDIO_WRITEPROTECT_MODE_WP,
+		[PROTECT_LIFT_LATER] = UFFDIO_WRITEPROTECT_MODE_DONTWAKE,
+	};
+	struct uffdio_writeprotect change = {
 		.range = {address, bytes},
-		.mode = on ? UFFDIO_WRITEPROTECT_MODE_WP : 0,
+		.mode = modes[protection],
 	};
 
-	while (ioctl(faults, UFFDIO_WRITEPROTECT, &protection)) {
+	while (ioctl(faults, UFFDIO_WRITEPROTECT, &change)) {
 		if (errno != EAGAIN)
 			return -errno;
 	}

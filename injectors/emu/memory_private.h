@@ -98,8 +98,12 @@ __u64 memory_take_delay(struct guest_memory *memory, __u64 page_address, __u32 *
 void memory_page_in(struct guest_memory *memory, __u64 page_address, __u32 device,
 		    enum page_origin origin, __u64 start_ns);
 
-/* A userfaultfd's, of this or another process; 0 or negative errno, without a sentence. */
-int memory_write_protect(int faults, __u64 address, __u64 bytes, bool on);
+/*
+ * A userfaultfd's, of this or another process; 0 or negative errno, without a sentence. What is lifted lets who waits there go on, at once or by
+ * a wake of the caller's.
+ */
+enum memory_protection { PROTECT_LIFT, PROTECT_LIFT_LATER, PROTECT };
+int memory_write_protect(int faults, __u64 address, __u64 bytes, enum memory_protection protection);
 /* Who touches the page has a SIGBUS from now on. */
 int memory_poison(int faults, __u64 address);
 /* With a sentence. */
@@ -132,7 +136,8 @@ void vm_page_came(struct guest_memory *memory, __u64 page_address, bool was_out)
 bool vm_page_bypassed(struct guest_memory *memory, __u64 page_address);
 
 /* Of a page in every view, with the lock `evicting`. */
-int memory_views_protect(struct guest_memory *memory, __u64 page_address, bool on);
+int memory_views_protect(struct guest_memory *memory, __u64 page_address,
+			 enum memory_protection protection);
 /* With the lock `evicting`. */
 static inline bool memory_overlaid(const struct guest_memory *memory, __u64 page_address)
 {

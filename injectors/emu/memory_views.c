@@ -59,23 +59,25 @@ static __u64 view_address(const struct memory_view *view, __u64 page_address)
 }
 
 /* 0 or negative errno; what is no more, or never was, needs no protection. */
-static int view_protect(struct memory_view *view, __u64 page_address, bool on)
+static int view_protect(struct memory_view *view, __u64 page_address,
+			enum memory_protection protection)
 {
 	bool none = view->gone || page_address - view->part.start >= view->part.bytes;
 	int error = none ? 0
 			 : memory_write_protect(view->faults, view_address(view, page_address),
-						PAGE_BYTES, on);
+						PAGE_BYTES, protection);
 
 	view->gone |= error == -ESRCH;
 	return error == -ESRCH || error == -ENOENT ? 0 : error;
 }
 
-int memory_views_protect(struct guest_memory *memory, __u64 page_address, bool on)
+int memory_views_protect(struct guest_memory *memory, __u64 page_address,
+			 enum memory_protection protection)
 {
 	int error = 0, result;
 
 	for (struct memory_view *view = memory->views; view; view = view->next) {
-		result = view_protect(view, page_address, on);
+		result = view_protect(view, page_address, protection);
 		error = error ? error : result;
 	}
 	return error;
@@ -112,7 +114,7 @@ static void view_write(struct memory_view *view, __u64 page_address)
 	    !vm_page_bypassed(memory, page_address))
 		view_wake(view, page_address);
 	else
-		(void)view_protect(view, page_address, false);
+		(void)view_protect(view, page_address, PROTECT_LIFT);
 	pthread_mutex_unlock(&memory->evicting);
 }
 
@@ -247,9 +249,9 @@ static int view_registered(const struct memory_view *view)
 	int error = -EINVAL;
 
 	if (!(base & (PAGE_BYTES - 1)) && !__builtin_add_overflow(base, bytes, &end))
-		error = memory_write_protect(view->faults, base, bytes, false);
+		error = memory_write_protect(view->faults, base, bytes, PROTECT_LIFT);
 	for (__u64 last = bytes - PAGE_BYTES; !error && last; last = 0)
-		error = memory_write_protect(view->faults, base + last, PAGE_BYTES, false);
+		error = memory_write_protect(view->faults, base + last, PAGE_BYTES, PROTECT_LIFT);
 	return error ? failed(-EINVAL,
 			      "a guest's userfaultfd has not 0x%llx bytes at 0x%llx registered for "
 			      "missing pages and write-protect: %s",

@@ -26,7 +26,7 @@ void vm_page_came(struct guest_memory *memory, __u64 page_address, bool was_out)
 		atomic_fetch_add(&memory->discarded, 1);
 	*known |= bit;
 	if (was_out && !memory->unprotected)
-		(void)memory_views_protect(memory, page_address, false);
+		(void)memory_views_protect(memory, page_address, PROTECT_LIFT_LATER);
 }
 
 bool vm_page_bypassed(struct guest_memory *memory, __u64 page_address)
@@ -35,7 +35,6 @@ bool vm_page_bypassed(struct guest_memory *memory, __u64 page_address)
 	    page_cached(memory->cpu + page_address) != 1)
 		return false;
 	pager_set_out(memory, page_address, false);
-	(void)memory_views_protect(memory, page_address, false);
 	atomic_fetch_add(&memory->bypassed, 1);
 	if (!memory->bypass_told)
 		fprintf(stderr,
@@ -45,6 +44,8 @@ bool vm_page_bypassed(struct guest_memory *memory, __u64 page_address)
 			"pages are only counted\n",
 			page_address, memory->tenant);
 	memory->bypass_told = true;
+	/* Told before the guest goes on. */
+	(void)memory_views_protect(memory, page_address, PROTECT_LIFT);
 	return true;
 }
 

@@ -36,6 +36,7 @@ struct port {
 	__u64 blocked_ns[RING_QUEUES_MAX], fault_end_ns[RING_QUEUES_MAX];
 	void (*on_io)(void *argument); /* called once an I/O is reported, after its completion */
 	void *argument;
+	void (*on_dma)(struct port *port); /* called before each */
 	/* what port_io_done() was told */
 	__u64 accesses, ios, faulted, errors, violations;
 	struct {
@@ -46,7 +47,7 @@ struct port {
 	pthread_mutex_t lock;
 };
 
-static void fake_port_init(struct port *port, __u64 bytes, __u64 iova_offset)
+static inline void fake_port_init(struct port *port, __u64 bytes, __u64 iova_offset)
 {
 	*port = (struct port){.iova_offset = iova_offset};
 	port->memory.size = bytes;
@@ -57,7 +58,7 @@ static void fake_port_init(struct port *port, __u64 bytes, __u64 iova_offset)
 }
 
 /* Tests free what they own: the sanitizers look. */
-static void fake_port_free(struct port *port)
+static inline void fake_port_free(struct port *port)
 {
 	free(port->memory.bytes);
 	pthread_mutex_destroy(&port->lock);
@@ -71,6 +72,13 @@ void *guest_memory_cpu(struct guest_memory *memory, __u64 guest_address)
 int guest_memory_file(const struct guest_memory *memory)
 {
 	return memory->file;
+}
+
+int port_dma_undiscard(struct port *port, const struct dma *dma)
+{
+	(void)port;
+	(void)dma;
+	return -EFAULT;
 }
 
 static bool fake_absent(struct port *port, __u64 first, __u64 last)
@@ -108,6 +116,8 @@ int port_dma_begin(struct port *port, __u16 queue, __u32 pasid, __u64 iova, __u6
 
 	(void)pasid;
 	(void)write;
+	if (port->on_dma)
+		port->on_dma(port);
 	if (iova < port->iova_offset || address >= port->memory.size ||
 	    length > port->memory.size - address)
 		return -EINVAL;
@@ -119,6 +129,8 @@ int port_dma_begin(struct port *port, __u16 queue, __u32 pasid, __u64 iova, __u6
 	if (fake_absent(port, address / PAGE_BYTES, (address + length - 1) / PAGE_BYTES))
 		err = fake_fault(port, queue, address / PAGE_BYTES,
 				 (address + length - 1) / PAGE_BYTES);
+	dma->iova = iova;
+	dma->length = length;
 	dma->segments = 1;
 	dma->iov[0] = (struct iovec){port->memory.bytes + address, length};
 	return err;

@@ -38,34 +38,32 @@ static enum ring_status block_check(void *model, const struct engine_request *re
 }
 
 /* Drops `bytes` that were transferred from the front of the vector. */
-static void vector_advance(struct iovec **iov, int *count, size_t bytes)
+static void vector_advance(struct block_vector *left, size_t bytes)
 {
-	while (*count && bytes >= (*iov)->iov_len) {
-		bytes -= (*iov)->iov_len;
-		(*iov)++;
-		(*count)--;
+	left->offset += bytes;
+	while (left->count && bytes >= left->iov->iov_len) {
+		bytes -= left->iov->iov_len;
+		left->iov++;
+		left->count--;
 	}
-	if (*count) {
-		(*iov)->iov_base = (char *)(*iov)->iov_base + bytes;
-		(*iov)->iov_len -= bytes;
+	if (left->count) {
+		left->iov->iov_base = (char *)left->iov->iov_base + bytes;
+		left->iov->iov_len -= bytes;
 	}
 }
 
-int block_transfer(int descriptor, struct dma *dma, __u64 offset, bool read)
+int block_transfer(int descriptor, struct block_vector *left, bool read)
 {
-	struct iovec *iov = dma->iov;
-	int count = (int)dma->segments;
-
-	while (count) {
-		ssize_t done = read ? preadv(descriptor, iov, count, (off_t)offset)
-				    : pwritev(descriptor, iov, count, (off_t)offset);
+	while (left->count) {
+		off_t offset = (off_t)left->offset;
+		ssize_t done = read ? preadv(descriptor, left->iov, left->count, offset)
+				    : pwritev(descriptor, left->iov, left->count, offset);
 
 		if (done < 0 && errno == EINTR)
 			continue;
 		if (done <= 0)
 			return done < 0 ? -errno : -EIO;
-		offset += (__u64)done;
-		vector_advance(&iov, &count, (size_t)done);
+		vector_advance(left, (size_t)done);
 	}
 	return 0;
 }
@@ -94,6 +92,7 @@ static int block_execute(void *model, struct port *port, __u16 queue,
 	__u64 offset = request->target * RING_SECTOR;
 	struct block *block = model;
 	struct dma *dma = scratch;
+	struct block_vector left;
 	int err = 0;
 
 	if (request->opcode == RING_FLUSH)
@@ -106,7 +105,8 @@ static int block_execute(void *model, struct port *port, __u16 queue,
 				     read, dma);
 		if (err)
 			break;
-		err = block_transfer(block->file.descriptor, dma, offset, read);
+		left = (struct block_vector){dma->iov, (int)dma->segments, offset};
+		err = block_transfer(block->file.descriptor, &left, read);
 		if (err == -EFAULT)
 			port_dma_violation(port, segment->iova);
 		port_dma_end(port, dma);

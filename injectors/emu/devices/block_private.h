@@ -11,16 +11,22 @@ struct engine;
 struct block {
 	struct engine *engine; /* or ... */
 	struct vhost *vhost;
-	struct port *port;
-	char name[136]; /* TENANT/DEVICE */
+	struct port *port; /* with `vhost` */
+	char name[136];	   /* TENANT/DEVICE */
 	struct block_file file;
 	bool direct, read_only;
 	__u16 queues;
 	__u64 medium_latency_ns, medium_bytes_per_s;
 };
 
-/* The whole of one DMA's memory from or to the file; the errno of what stopped it. */
-int block_transfer(int descriptor, struct dma *dma, __u64 offset, bool read);
+/* Memory that is yet to be moved, and where in the file. */
+struct block_vector {
+	struct iovec *iov;
+	int count;
+	__u64 offset;
+};
+/* All of it, or the negative errno of what stopped it, with `left` where it stopped. */
+int block_transfer(int descriptor, struct block_vector *left, bool read);
 
 /*
  * A file in the page cache answers in a microsecond, as no disk does. The queue waits for what its

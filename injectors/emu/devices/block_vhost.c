@@ -52,13 +52,27 @@ static bool on_disk(const struct block *block, __u64 sector, __u64 count)
 	return sector <= sectors && count <= sectors - sector;
 }
 
+/* A page that the guest had given back, and now uses again, is brought on the way. */
+static int block_move_piece(struct block *block, struct dma *dma, __u64 offset, bool in)
+{
+	struct block_vector left = {dma->iov, (int)dma->segments, offset};
+	int result;
+
+	do
+		result = block_transfer(block->file.descriptor, &left, in);
+	while (result == -EFAULT && !port_dma_undiscard(block->port, dma));
+	if (result == -EFAULT)
+		port_dma_violation(block->port, dma->iova);
+	return result;
+}
+
 /* IN and OUT; the status is the last byte that the device may write. */
 static int block_move(struct block *block, struct vhost_request *request,
 		      struct block_progress *progress, struct dma *dma)
 {
 	bool in = progress->header.type == VIRTIO_BLK_T_IN;
 	__u64 bytes = in ? request->writable_bytes - 1 : request->readable_bytes - BLOCK_HEADER;
-	__u64 sector = progress->header.sector;
+	__u64 sector = progress->header.sector, offset = sector * RING_SECTOR;
 	int result = 0;
 
 	if (bytes % RING_SECTOR || !on_disk(block, sector, bytes / RING_SECTOR))
@@ -68,13 +82,8 @@ static int block_move(struct block *block, struct vhost_request *request,
 					   bytes - progress->moved, dma);
 		if (result)
 			break;
-		result = block_transfer(block->file.descriptor, dma,
-					sector * RING_SECTOR + progress->moved, in);
+		result = block_move_piece(block, dma, offset + progress->moved, in);
 		progress->moved += result ? 0 : dma->length;
-		if (result == -EFAULT && !port_dma_undiscard(block->port, dma))
-			result = 0; /* once more */
-		else if (result == -EFAULT)
-			port_dma_violation(block->port, dma->iova);
 		vhost_request_dma_end(request, dma);
 	}
 	return result;

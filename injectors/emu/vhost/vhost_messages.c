@@ -7,7 +7,8 @@
 #include "injectors/emu/memory_views.h"
 #include "injectors/emu/vhost/vhost_private.h"
 
-#define BIT(number) (1ull << (number))
+#define BIT(number)	(1ull << (number))
+#define MESSAGE_REFUSED 1 /* told if it was asked, and no reason to hang up */
 
 __u64 vhost_offered(const struct vhost *vhost)
 {
@@ -174,8 +175,9 @@ static int set_config(struct vhost *vhost, struct vhost_user_message *message,
 		      struct vhost_files *files)
 {
 	(void)files;
-	return failed(-EINVAL, "SET_CONFIG of %u bytes: nothing of a %s can be set",
-		      message->payload.config.bytes, vhost->config.model->name);
+	(void)vhost;
+	(void)message;
+	return MESSAGE_REFUSED; /* nothing of a model can be set: a guest may try */
 }
 
 static int get_inflight_fd(struct vhost *vhost, struct vhost_user_message *message,
@@ -273,7 +275,7 @@ static int acknowledge(struct vhost *vhost, struct vhost_user_message *message, 
 	if (!vhost_has_protocol(vhost, VHOST_USER_PROTOCOL_F_REPLY_ACK))
 		return result;
 	error = reply_number(vhost, message, result != 0);
-	return result ? result : error;
+	return error ? error : result;
 }
 
 int vhost_handle(struct vhost *vhost, struct vhost_user_message *message, struct vhost_files *files)
@@ -286,14 +288,16 @@ int vhost_handle(struct vhost *vhost, struct vhost_user_message *message, struct
 
 	if (!kind || !kind->handle)
 		return failed(-EPROTO, "message %u, which is not offered", request);
-	if ((!kind->any && message->header.bytes != kind->bytes) || files->count > kind->files)
-		return failed(
-			-EPROTO, "%s of %u bytes and %u descriptors: accepted: %u, at most %u",
-			kind->name, message->header.bytes, files->count, kind->bytes, kind->files);
+	if (!kind->any && message->header.bytes != kind->bytes)
+		return failed(-EPROTO, "%s of %u bytes: accepted: %u", kind->name,
+			      message->header.bytes, kind->bytes);
+	if (files->count > kind->files)
+		return failed(-EPROTO, "%s with %u descriptors: accepted: at most %u", kind->name,
+			      files->count, kind->files);
 	result = kind->handle(vhost, message, files);
-	if (result)
+	if (result < 0)
 		failed_in(result, "%s", kind->name);
 	if (asked && !kind->replies)
 		result = acknowledge(vhost, message, result);
-	return result ? -EPROTO : 0;
+	return result < 0 ? -EPROTO : 0;
 }

@@ -187,7 +187,10 @@ static int request_copy(struct vhost_request *request, bool writable, __u64 at, 
 		error = vhost_request_dma(request, writable, at + done, bytes - done, &dma);
 		if (error)
 			break;
-		error = copy_vector(&dma, buffer + done, writable);
+		do
+			error = copy_vector(&dma, buffer + done, writable);
+		while (error == -EFAULT && !vhost->config.direct &&
+		       !port_dma_undiscard(vhost->config.port, &dma));
 		if (error)
 			port_dma_violation(vhost->config.port, dma.iova);
 		vhost_request_dma_end(request, &dma);

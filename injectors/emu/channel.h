@@ -38,7 +38,7 @@ struct channel_config {
 	__u64 guest_address; /* page aligned */
 	__u64 bytes;
 	bool without_rings; /* it is data from the first byte on: somebody else drives the device */
-	__u64 iova_offset; /* IOVA = guest address + this; SVA: where user space has it */
+	__u64 iova_offset;  /* IOVA = guest address + this; SVA: where user space has it */
 };
 
 struct channel {

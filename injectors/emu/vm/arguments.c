@@ -58,7 +58,7 @@ static bool is_word_end(char c)
 }
 
 /* Whether `value` has the word at the beginning of one of its parts; a word that ends in a letter ends with the part. */
-static bool has_word(const char *value, const char *word)
+static bool value_has_word(const char *value, const char *word)
 {
 	size_t length = strlen(word);
 	bool open = strchr("-=", word[length - 1]);
@@ -81,34 +81,34 @@ static const char *option_name(const char *argument)
 }
 
 /* Whose values are nothing of QEMU's own. */
-static bool is_foreign(const char *option)
+static bool is_guests_option(const char *option)
 {
 	return !strcmp(option, "append") || !strcmp(option, "name");
 }
 
 static int argument_check(const char *option, const char *value)
 {
-	if (is_foreign(option))
+	if (is_guests_option(option))
 		return 0;
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		const struct refused *no = &refused[i];
 
-		if (no->option && strcmp(no->option, option))
+		if (no->option && strcmp(no->option, option) != 0)
 			continue;
-		if (!no->word || has_word(value, no->word))
+		if (!no->word || value_has_word(value, no->word))
 			return failed(
 				-EINVAL,
 				"QEMU's argument -%s %s: refused beside memory that is evicted: %s",
 				option, value, no->why);
 	}
-	if (has_word(value, "memory-backend-memfd") &&
-	    (has_word(value, "share=off") || has_word(value, "share=no")))
+	if (value_has_word(value, "memory-backend-memfd") &&
+	    (value_has_word(value, "share=off") || value_has_word(value, "share=no")))
 		return failed(-EINVAL, "QEMU's argument -%s %s: accepted: share=on", option, value);
 	return 0;
 }
 
 /* "guest=NAME,process=..." or "NAME,...". */
-static void take_name(const char *value, char *name, size_t room)
+static void take_guest_name(const char *value, char *name, size_t room)
 {
 	const char *guest = strstr(value, "guest=");
 	size_t length;
@@ -134,9 +134,9 @@ int vm_arguments_check(const char *const *arguments, size_t count, struct vm_arg
 		if (error)
 			return error;
 		if (!strcmp(option, "name"))
-			take_name(value, said->name, sizeof(said->name));
-		said->kvm |= !strcmp(option, "enable-kvm") || has_word(value, "accel=kvm") ||
-			     (!strcmp(option, "accel") && has_word(value, "kvm"));
+			take_guest_name(value, said->name, sizeof(said->name));
+		said->kvm |= !strcmp(option, "enable-kvm") || value_has_word(value, "accel=kvm") ||
+			     (!strcmp(option, "accel") && value_has_word(value, "kvm"));
 	}
 	return 0;
 }

@@ -130,14 +130,14 @@ static int receive_answer(struct vm_answer *answer, __u32 kind, int *descriptor)
 		       : 0;
 }
 
-static struct vm_message_header header_of(__u32 kind, size_t bytes)
+static struct vm_message_header vm_header(__u32 kind, size_t bytes)
 {
 	return (struct vm_message_header){VM_MAGIC, VM_VERSION, kind, (__u32)bytes};
 }
 
 int vm_host_ask(size_t bytes, __u64 *offset, int *memory_file)
 {
-	struct vm_ask ask = {.header = header_of(VM_ASK, sizeof(ask)), .bytes = bytes};
+	struct vm_ask ask = {.header = vm_header(VM_ASK, sizeof(ask)), .bytes = bytes};
 	struct vm_answer answer = {0};
 	int error = send_message(&ask, sizeof(ask), -1);
 
@@ -152,7 +152,7 @@ int vm_host_ask(size_t bytes, __u64 *offset, int *memory_file)
 int vm_host_hand_over(int faults, const void *base, size_t bytes, __u64 offset)
 {
 	struct vm_region region = {
-		.header = header_of(VM_REGION, sizeof(region)),
+		.header = vm_header(VM_REGION, sizeof(region)),
 		.base = (__u64)base,
 		.bytes = bytes,
 		.offset = offset,
@@ -164,7 +164,7 @@ int vm_host_hand_over(int faults, const void *base, size_t bytes, __u64 offset)
 }
 
 /* Answers are for who has asked: here nothing is read. */
-static void *watch(void *argument)
+static void *watch_host(void *argument)
 {
 	struct pollfd polled = {.fd = host, .events = 0};
 
@@ -192,7 +192,7 @@ int vm_host_watch(void)
 	pthread_attr_setstacksize(&attributes, WATCH_STACK);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&thread, &attributes, watch, NULL);
+	error = pthread_create(&thread, &attributes, watch_host, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 	return error ? vm_say(-error, "a thread that watches the host: %s", strerror(error)) : 0;

@@ -22,7 +22,7 @@
 
 #define REGIONS_MAX 64
 
-struct region {
+struct vm_mapping {
 	unsigned char *base;
 	size_t bytes;
 	__u64 offset; /* in the host's file */
@@ -30,7 +30,7 @@ struct region {
 };
 
 /* Only ever more; those below `count` do not change. */
-static struct region regions[REGIONS_MAX];
+static struct vm_mapping regions[REGIONS_MAX];
 static atomic_uint count;
 static dev_t host_device; /* of the host's file, once there is a region */
 static ino_t host_inode;
@@ -65,7 +65,7 @@ static bool is_hosts(int file)
 }
 
 /* What QEMU had reserved is as it was; its memory fails. */
-static void unmap(void *base, size_t bytes, int flags)
+static void mapping_undo(void *base, size_t bytes, int flags)
 {
 	if (flags & MAP_FIXED)
 		(void)real_mmap(base, bytes, PROT_NONE,
@@ -74,7 +74,7 @@ static void unmap(void *base, size_t bytes, int flags)
 		munmap(base, bytes);
 }
 
-static int region_add(const struct region *region, int memory_file)
+static int mapping_add(const struct vm_mapping *region, int memory_file)
 {
 	unsigned int at = atomic_load(&count);
 	struct stat status;
@@ -89,7 +89,7 @@ static int region_add(const struct region *region, int memory_file)
 }
 
 /* Nothing touches the memory before it is served: this thread alone knows where it is. */
-static int serve(struct region *region, int memory_file)
+static int mapping_serve(struct vm_mapping *region, int memory_file)
 {
 	int faults, error;
 
@@ -105,14 +105,14 @@ static int serve(struct region *region, int memory_file)
 	if (!error && !vm_handed_over())
 		error = vm_host_watch();
 	if (!error)
-		error = region_add(region, memory_file);
+		error = mapping_add(region, memory_file);
 	if (error)
 		close(faults);
 	return error;
 }
 
-static int map_hosts(void *address, struct region *region, int protection, int flags,
-		     int memory_file)
+static int map_hosts_file(void *address, struct vm_mapping *region, int protection, int flags,
+			  int memory_file)
 {
 	int error;
 
@@ -122,13 +122,14 @@ static int map_hosts(void *address, struct region *region, int protection, int f
 	if (region->base == MAP_FAILED)
 		return vm_say(-errno, "%zu bytes of the host's memory file: %s", region->bytes,
 			      strerror(errno));
-	error = serve(region, memory_file);
+	error = mapping_serve(region, memory_file);
 	if (error)
-		unmap(region->base, region->bytes, flags);
+		mapping_undo(region->base, region->bytes, flags);
 	return error;
 }
 
-static int hand_over(void *address, struct region *region, int protection, int flags, off_t offset)
+static int hand_over(void *address, struct vm_mapping *region, int protection, int flags,
+		     off_t offset)
 {
 	int memory_file = -1, error = vm_refuse_mapping(region->file, flags, offset);
 
@@ -142,15 +143,15 @@ static int hand_over(void *address, struct region *region, int protection, int f
 		error = vm_host_ask(region->bytes, &region->offset, &memory_file);
 	if (error)
 		return error;
-	error = map_hosts(address, region, protection, flags, memory_file);
+	error = map_hosts_file(address, region, protection, flags, memory_file);
 	close(memory_file);
 	return error;
 }
 
-static void *map_file(void *address, size_t bytes, int protection, int flags, int file,
-		      off_t offset)
+static void *map_any_file(void *address, size_t bytes, int protection, int flags, int file,
+			  off_t offset)
 {
-	struct region region = {.bytes = bytes, .file = file};
+	struct vm_mapping region = {.bytes = bytes, .file = file};
 	int error;
 
 	if (is_hosts(file)) {
@@ -178,7 +179,7 @@ static bool is_wanted(int flags, int file)
 static void *map(void *address, size_t bytes, int protection, int flags, int file, off_t offset)
 {
 	if (is_wanted(flags, file))
-		return map_file(address, bytes, protection, flags, file, offset);
+		return map_any_file(address, bytes, protection, flags, file, offset);
 	return real_mmap(address, bytes, protection, flags, file, offset);
 }
 
@@ -193,7 +194,7 @@ PUBLIC void *mmap64(void *address, size_t bytes, int protection, int flags, int 
 	return map(address, bytes, protection, flags, file, offset);
 }
 
-static const struct region *region_of_file(int file)
+static const struct vm_mapping *mapping_of_file(int file)
 {
 	for (unsigned int i = 0, n = atomic_load(&count); i < n; i++)
 		if (regions[i].file == file)
@@ -203,7 +204,7 @@ static const struct region *region_of_file(int file)
 
 static int punch(int file, int mode, off_t offset, off_t bytes)
 {
-	const struct region *region = region_of_file(file);
+	const struct vm_mapping *region = mapping_of_file(file);
 
 	if (region && region->offset && is_hosts(file))
 		offset += (off_t)region->offset;

@@ -24,12 +24,12 @@
 
 #define TAKES_MODE(flags) ((flags)&O_CREAT || ((flags)&O_TMPFILE) == O_TMPFILE)
 
-struct pinner {
+struct memory_pinner {
 	const char *path; /* how it begins */
 	const char *words;
 };
 
-static const struct pinner pinners[] = {
+static const struct memory_pinner pinners[] = {
 	{"/dev/vfio", "vfio pins it for a device"},
 	{"anon_inode:[vfio", "vfio pins it for a device"},
 	{"anon_inode:[iommufd", "iommufd pins it for a device"},

@@ -38,6 +38,8 @@ made() {
 	flock -u "$lock"
 }
 
+# Without cmpxchg16b: the emulator of QEMU 7.2 leaves garbage in the guest's flags after some of them (the operand's low half),
+# which breaks a guest that is interrupted often, with its memory evicted or not.
 run() {
 	local load=() arguments=() word
 	for word in "$@"; do
@@ -47,7 +49,7 @@ run() {
 		*) arguments+=("$word") ;;
 		esac
 	done
-	exec qemu-system-x86_64 -machine q35 -cpu max,-erms,-fsrm,-la57,-smap,-smep -m 256M -nodefaults -no-user-config -no-reboot \
+	exec qemu-system-x86_64 -machine q35 -cpu max,-cx16,-erms,-fsrm,-la57,-smap,-smep -m 256M -nodefaults -no-user-config -no-reboot \
 		-display none -serial stdio -kernel "$vm/kernel" -initrd "$vm/initrd" \
 		-append "$(cat "$vm/command-line") -- ${load[*]}" "${arguments[@]}"
 }

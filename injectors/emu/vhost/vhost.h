@@ -82,6 +82,13 @@ struct vhost_model {
 	/* A descriptor to wait for beside the ring's, -1: none; and what to do as it can be read. */
 	int (*event_descriptor)(void *model, __u16 queue);
 	int (*event)(void *model, __u16 queue, void *scratch);
+	/*
+	 * The queue goes on, and rests: only in between may another thread of the model touch what requests that it has kept name, by
+	 * vhost_request_ranges() at that time. `finishes`: the front-end waits for what has been begun, so what is done is to be ended
+	 * by vhost_request_done() now, and no request that is kept may be older than one that is ended. rests() may be called more than once.
+	 */
+	void (*begins)(void *model, __u16 queue);
+	int (*rests)(void *model, __u16 queue, bool finishes);
 	/* The queue stops: requests that were kept are no longer the model's. */
 	void (*forget)(void *model, __u16 queue);
 	/* Reports a request that has been done, once it is in the used ring: calls port_ios_done(). */
@@ -100,6 +107,7 @@ struct vhost_config {
 	__u64 iova_offset;	     /* IOVA of the port = guest address + this */
 	__u32 pasid;		     /* or PASID_NONE */
 	__u16 queues;
+	__u16 announced; /* what the front-end is told of that, where it counts in pairs; 0: all of them */
 	enum vhost_on_fault on_fault;
 	/* Data and rings go through the tenant's own mapping: an absent page is a fault in the kernel (lookup=uffd), no page request. */
 	bool direct;
@@ -157,5 +165,7 @@ __u32 vhost_request_ranges(struct vhost_request *request, bool writable, __u64 a
 int vhost_request_retry(struct vhost_request *request);
 /* Ends one that was kept. */
 int vhost_request_done(struct vhost_request *request);
+/* Whether the driver has accepted a feature, by its number (VIRTIO_F_VERSION_1). */
+bool vhost_request_agreed(const struct vhost_request *request, unsigned int feature);
 
 #endif

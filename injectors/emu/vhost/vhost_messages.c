@@ -132,7 +132,9 @@ static int get_queue_num(struct vhost *vhost, struct vhost_user_message *message
 			 struct vhost_files *files)
 {
 	(void)files;
-	return reply_number(vhost, message, vhost->config.queues);
+	return reply_number(vhost, message,
+			    vhost->config.announced ? vhost->config.announced
+						    : vhost->config.queues);
 }
 
 static int set_backend_req_fd(struct vhost *vhost, struct vhost_user_message *message,

@@ -236,6 +236,24 @@ static bool queue_obeyed(struct vhost_queue *q)
 	return true;
 }
 
+static void queue_begins(struct vhost_queue *q)
+{
+	const struct vhost_config *config = &q->vhost->config;
+	enum queue_order order = queue_ordered(q);
+
+	if (config->model->begins && !q->broken && (order == QUEUE_RUN || order == QUEUE_DRAIN))
+		config->model->begins(config->argument, q->index);
+}
+
+static void queue_rests(struct vhost_queue *q)
+{
+	const struct vhost_config *config = &q->vhost->config;
+	bool finishes = queue_ordered(q) == QUEUE_DRAIN && !q->broken;
+
+	if (config->model->rests && config->model->rests(config->argument, q->index, finishes))
+		q->broken = true;
+}
+
 /* Nothing of the driver's is touched any more until the front-end sets the queue up again. */
 static void queue_break(struct vhost_queue *q)
 {
@@ -245,6 +263,7 @@ static void queue_break(struct vhost_queue *q)
 	failed_in(-EPROTO, "queue %u is stopped until its driver resets the device", q->index);
 	vhost_say(q->vhost, failure_text());
 	__atomic_store_n(&q->broken, true, __ATOMIC_RELEASE);
+	queue_rests(q);
 	if (q->error >= 0 && write(q->error, &one, sizeof(one)) < 0)
 		return;
 }
@@ -338,7 +357,9 @@ static void *vhost_queue_thread(void *argument)
 	struct vhost_queue *q = argument;
 
 	while (queue_await(q)) {
+		queue_begins(q);
 		queue_run(q);
+		queue_rests(q);
 		queue_settle(q);
 		pthread_mutex_lock(&q->lock);
 		q->resting = true;

@@ -227,6 +227,11 @@ __u32 vhost_request_ranges(struct vhost_request *request, bool writable, __u64 a
 	return count;
 }
 
+bool vhost_request_agreed(const struct vhost_request *request, unsigned int feature)
+{
+	return vhost_has(request->queue->vhost, feature);
+}
+
 int vhost_request_retry(struct vhost_request *request)
 {
 	return slot_later(request_slot(request), SLOT_PAUSE_NS);

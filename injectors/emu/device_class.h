@@ -80,6 +80,8 @@ struct device_class {
 	struct vhost_settings *(*vhost)(struct device_settings *settings);
 	/* With it: what start() has made of it. */
 	struct vhost *(*vhost_device)(void *device);
+	__u16 virtqueues;		       /* of each of its queues then; 0: 1 */
+	const struct device_driver *vm_driver; /* then; NULL: that of vhost_driver.h */
 	/* -EBADMSG with a sentence that begins with `where`; NULL: it agrees to everything. */
 	int (*check)(const struct device_check *check);
 	/* Bytes that it pins of its share of `bytes` before anything runs, for its tenant's memlock; NULL: none. */

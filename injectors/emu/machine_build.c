@@ -134,13 +134,23 @@ static int build_translation(struct machine *machine, __u32 index)
 	return error ? error : lookup_create(&device->lookup, &lookup, device->domain);
 }
 
+/* A port's queues are those that requests come from: of a virtual machine's device, its virtqueues. */
+static __u16 port_queues(struct device_config *device, const struct tenant *tenant)
+{
+	const struct device_class *class = device->class;
+	bool vm = tenant->config.backend == MEMORY_VM ||
+		  (class->vhost && *class->vhost(&device->settings)->socket);
+
+	return (__u16)(device->queues * (vm && class->virtqueues ? class->virtqueues : 1));
+}
+
 static int build_port(struct machine *machine, __u32 index)
 {
 	struct machine_device *device = &machine->devices[index];
 	const struct tenant *tenant = &machine->tenants[device->config.tenant];
 	struct port_config config = {
 		.device = index,
-		.queues = device->config.queues,
+		.queues = port_queues(&device->config, tenant),
 		.pasid = device->pasid,
 		.group_pages = device->config.group_pages,
 		.queue_entries = machine->config.request_queue_entries,

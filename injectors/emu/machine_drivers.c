@@ -45,7 +45,7 @@ static const struct device_driver *driver_for(const struct machine *machine,
 	const struct device_class *class = setup->device->class;
 
 	if (machine->tenants[setup->device->tenant].config.backend == MEMORY_VM)
-		return &vhost_driver;
+		return class->vm_driver ? class->vm_driver : &vhost_driver;
 	return class->choose_driver ? class->choose_driver(setup) : class->driver;
 }
 

@@ -150,9 +150,9 @@ static void add_following(struct port_request *request, struct nic_ring *ring, _
 	for (__u32 i = 0; i < nic->settings.prefault && next + i < ring->state.tail; i++) {
 		const struct nic_descriptor *descriptor =
 			&ring->posted[rx_ring_slot(&ring->state, next + i)];
-		int count = port_dma_try(nic->port, ring->index, nic->pasid, descriptor->address,
-					 descriptor->length, true, &nic->probe, absent,
-					 PORT_REQUEST_PAGES);
+		int count = port_dma_try(nic->port, ring->port_queue, nic->pasid,
+					 descriptor->address, descriptor->length, true, &nic->probe,
+					 absent, PORT_REQUEST_PAGES);
 
 		if (!count)
 			port_dma_end(nic->port, &nic->probe);
@@ -191,7 +191,7 @@ static struct nic_request *wanted_request(struct nic_ring *ring, const __u64 *pa
 		return NULL;
 	}
 	request->request = (struct port_request){
-		.queue = ring->index,
+		.queue = ring->port_queue,
 		.access = write ? EVENT_WRITE : EVENT_READ,
 		.done = request_done,
 	};

@@ -3,6 +3,7 @@
 #include "injectors/emu/nic/nic.h"
 
 #include <errno.h>
+#include <linux/if_ether.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -59,7 +60,7 @@ static int nic_ring_create(struct nic *nic, __u16 index)
 		.policy = rx_policies[nic->settings.rx_policy],
 		.id = index,
 		.size = nic->depth,
-		.buffer_bytes = (__u32)nic->settings.rx_buffer,
+		.buffer_bytes = nic->buffer_bytes,
 		.frame_bytes = nic->frame_bytes,
 		.bitmap_bits = nic->settings.bitmap_entries,
 		.present = ring_present,
@@ -70,7 +71,9 @@ static int nic_ring_create(struct nic *nic, __u16 index)
 	int err;
 
 	ring->nic = nic;
+	ring->way = nic_is_vm(nic) ? &ring_virtqueue : &ring_channel;
 	ring->index = index;
+	ring->port_queue = nic_is_vm(nic) ? 2 * index : index;
 	ring->descriptors =
 		nic->layout.descriptors + index * nic->layout.ring_bytes + nic->iova_offset;
 	ring->completions =
@@ -84,6 +87,8 @@ static int nic_ring_create(struct nic *nic, __u16 index)
 	err = rx_ring_create(&ring->state, &settings);
 	if (!err)
 		err = requests_create(ring);
+	if (!err && nic_is_vm(nic))
+		err = ring_virtqueue_create(ring);
 	if (!err && nic->backup)
 		err = rx_queue_create(&ring->queue, nic->settings.bitmap_entries, nic->frame_bytes);
 	return err;
@@ -134,6 +139,7 @@ static int create_wire(struct nic *nic, const struct device_setup *setup)
 
 static void nic_ring_destroy(struct nic_ring *ring)
 {
+	ring_virtqueue_destroy(ring);
 	rx_queue_destroy(ring->queue);
 	requests_destroy(ring);
 	rx_ring_destroy(&ring->state);
@@ -162,9 +168,9 @@ static void nic_free(struct nic *nic)
 	free(nic);
 }
 
-static int start_threads(struct nic *nic)
+static int start_threads(struct nic *nic, const struct device_setup *setup)
 {
-	int err = transmit_start(nic);
+	int err = nic_is_vm(nic) ? 0 : transmit_start(nic);
 
 	if (!err)
 		err = thread_start(&nic->receiver, NULL, nic_receive, nic, "nic-rx");
@@ -173,7 +179,7 @@ static int start_threads(struct nic *nic)
 		err = thread_start(&nic->provider, NULL, nic_provide, nic, "nic-provider");
 		nic->providing = !err;
 	}
-	return err;
+	return err || !nic_is_vm(nic) ? err : nic_vhost_start(nic, setup);
 }
 
 void nic_stop(void *device)
@@ -187,6 +193,7 @@ void nic_stop(void *device)
 	if (nic->providing)
 		pthread_join(nic->provider, NULL);
 	transmit_stop(nic);
+	vhost_stop(nic->vhost);
 	account_end(nic);
 	nic_free(nic);
 }
@@ -206,10 +213,13 @@ int nic_start(void **device, struct port *port, const struct device_setup *setup
 	nic->name = setup->name;
 	nic->index = setup->index;
 	nic->queues = config->queues;
-	nic->depth = config->queue_depth;
+	nic->depth = nic_is_vm(nic) ? VHOST_SIZE_MAX : config->queue_depth;
 	nic->pasid = config->pasid;
 	nic->iova_offset = config->iova_offset;
-	nic->frame_bytes = nic_frame_bytes(&nic->settings);
+	/* Its driver's buffers have no room for a VLAN's tag. */
+	nic->frame_bytes =
+		nic_is_vm(nic) ? nic->settings.mtu + ETH_HLEN : nic_frame_bytes(&nic->settings);
+	nic->buffer_bytes = nic_is_vm(nic) ? nic->frame_bytes : (__u32)nic->settings.rx_buffer;
 	nic->layout = nic_layout(setup->channel->data_address, nic->queues, nic->depth,
 				 nic->settings.rx_buffer);
 	nic->totals = setup->frames;
@@ -223,7 +233,7 @@ int nic_start(void **device, struct port *port, const struct device_setup *setup
 	if (!err)
 		err = create_wire(nic, setup);
 	if (!err)
-		err = start_threads(nic);
+		err = start_threads(nic, setup);
 	if (err)
 		nic_stop(nic);
 	else

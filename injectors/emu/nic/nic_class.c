@@ -183,6 +183,16 @@ static const char *nic_variant(const struct device_settings *settings)
 	return rx_policies[((const struct nic_settings *)settings->bytes)->rx_policy]->name;
 }
 
+static struct vhost_settings *nic_vhost_settings(struct device_settings *settings)
+{
+	return &((struct nic_settings *)settings->bytes)->vhost;
+}
+
+static struct vhost *nic_vhost_device(void *device)
+{
+	return ((struct nic *)device)->vhost;
+}
+
 #define SETTING(member) DEVICE_SETTING(struct nic_settings, member)
 #define KIB		1024.0
 #define MIB		(1024 * KIB)
@@ -211,6 +221,9 @@ static const struct option_own own_link = {
 	.beginning = "off, or bits a second such as 100M or 2.5G, ",
 	.parse = parse_link,
 };
+
+static const struct option_choice on_fault_choices[] = {
+	{"park", VHOST_PARK}, {"pause", VHOST_PAUSE}, {NULL, 0}};
 
 static const struct option_row nic_rows[] = {
 	{"device", "rx_policy", OPTION_CHOICE, SETTING(rx_policy), .otherwise = "backup",
@@ -270,6 +283,16 @@ static const struct option_row nic_rows[] = {
 	{"device", "sysctl", OPTION_TEXT, SETTING(sysctl), .otherwise = "",
 	 .meaning = "net.* settings of both namespaces: NAME=VALUE, ...",
 	 .needs = {{"wire", "tap"}}},
+	{"device", "socket", OPTION_TEXT, SETTING(vhost.socket), .otherwise = "",
+	 .meaning =
+		 "path at which a virtual machine finds the device (vhost-user); empty: one that "
+		 "lasts as long as the run",
+	 .needs = {{"tenant.backend", "vm"}}},
+	{"device", "on_fault", OPTION_CHOICE, SETTING(vhost.on_fault), .otherwise = "pause",
+	 .choices = on_fault_choices,
+	 .meaning = "what a virtual machine's transmit queue does while a frame waits for pages: "
+		    "it pauses, or others of its frames overtake it",
+	 .needs = {{"tenant.backend", "vm"}}},
 };
 
 const struct device_class nic_class = {
@@ -292,5 +315,9 @@ const struct device_class nic_class = {
 	.namespaces = nic_namespaces,
 	.with_network = "wire=tap",
 	.with_traffic = "wire=generator or loop",
+	.vhost = nic_vhost_settings,
+	.vhost_device = nic_vhost_device,
+	.virtqueues = 2,
+	.vm_driver = &nic_vm_driver,
 	.driver = &nic_driver,
 };

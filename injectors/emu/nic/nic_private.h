@@ -17,6 +17,7 @@
 #include "injectors/emu/nic/toeplitz.h"
 #include "injectors/emu/nic/frame_windows.h"
 #include "injectors/emu/nic/wire.h"
+#include "injectors/emu/vhost/vhost.h"
 #include "injectors/net/network.h"
 
 #define NIC_BATCH	32 /* frames that are taken off the wire at once */
@@ -61,10 +62,30 @@ struct nic_blame {
 	__u64 fault;
 };
 
+/*
+ * How a receive ring reaches its guest: by the arrays and registers of layout.h (ring_channel.c), or by a virtqueue of a
+ * virtual machine's (ring_virtqueue.c).
+ */
+struct ring_way {
+	/* Reads what the guest has posted since, as far as that is there: rx_ring_post(). */
+	void (*fetch)(struct nic_ring *ring);
+	/* As ring_take(). */
+	bool (*take)(struct nic_ring *ring, __u64 position, struct nic_store *store, __u64 *page);
+	/* Makes up to `count` completions from `published` on known. How many. */
+	__u32 (*publish)(struct nic_ring *ring, __u32 count);
+	/* Tells the guest of what is. */
+	void (*interrupt)(struct nic_ring *ring);
+};
+extern const struct ring_way ring_channel, ring_virtqueue;
+
 struct nic_ring {
 	struct rx_ring state;
 	struct nic *nic;
+	const struct ring_way *way;
+	struct nic_virtqueue *virtqueue; /* NULL: it is no virtual machine's */
 	__u16 index;
+	__u16 port_queue;   /* of its faults */
+	__u32 prefix_bytes; /* of a header before each frame in its buffer */
 	bool halted;
 	const char *why;	 /* it is: one of halt_* */
 	bool retry;		 /* something absent may be present now */
@@ -108,11 +129,16 @@ struct nic {
 	struct channel *channel;
 	struct engine_model sender;
 	struct engine *engine;
+	struct vhost *vhost; /* instead: a virtual machine drives it */
+	char full_name[136]; /* TENANT/DEVICE */
+	__u32 rings_held;    /* by a message of its front-end's */
+	__u32 steered;	     /* rings that frames are spread over */
 	struct wire *wire;
 	struct machine *machine;
 	const char *name;
 	__u32 index, queues, depth;
-	__u32 frame_bytes;
+	__u32 frame_bytes;  /* of the longest */
+	__u32 buffer_bytes; /* of a frame that a receive buffer takes */
 	__u64 iova_offset;
 	__u32 pasid;
 	struct inject_table *injections;
@@ -158,18 +184,53 @@ static inline bool nic_stopping(const struct nic *nic)
 /* nic.c */
 int nic_start(void **device, struct port *port, const struct device_setup *setup);
 void nic_stop(void *device);
-extern const struct device_driver nic_driver;
+extern const struct device_driver nic_driver, nic_vm_driver;
 extern const struct device_class nic_class;
 
-/* buffers.c: a ring's way to guest memory */
+/* ring_channel.c */
 /* Why a ring is stopped, and what its guest is told. */
 extern const char halt_tail[], halt_descriptor[], halt_address[], halt_scattered[];
-/* Reads what the guest has posted since, as far as the descriptors' pages are there. */
-void ring_fetch(struct nic_ring *ring);
+
+/* ring_virtqueue.c */
+int ring_virtqueue_create(struct nic_ring *ring);
+void ring_virtqueue_destroy(struct nic_ring *ring);
+/* The virtqueue's thread: a chain that the driver has made available is a buffer, from now on until it is completed. */
+int ring_virtqueue_post(struct nic_ring *ring, struct vhost_request *request);
+/* Likewise: gives back what has been received. -EPROTO with a sentence: a buffer is not in the guest's memory any more. */
+int ring_virtqueue_complete(struct nic_ring *ring);
+/* Readable when there is something to complete. */
+int ring_virtqueue_descriptor(const struct nic_ring *ring);
+/* Buffers may be written, and no longer; in the end there are none. As of struct vhost_model. */
+void ring_virtqueue_begins(struct nic_ring *ring);
+int ring_virtqueue_rests(struct nic_ring *ring, bool finishes);
+void ring_virtqueue_forget(struct nic_ring *ring);
+/* Guest addresses of pages of what is posted, each once a buffer; with the lock. How many, of which up to `limit` are written. */
+long ring_virtqueue_pages(struct nic_ring *ring, __u64 *pages, __u32 limit);
+/* With the lock: waits, without it, while a front-end's message is carried out that stops rings for a moment. */
+void nic_await_rings(struct nic *nic);
+
+/* buffers.c: a ring's way to guest memory */
+/* Tries, and says which pages of it are absent, at most PORT_REQUEST_PAGES; as port_dma_try(). */
+int ring_try(struct nic_ring *ring, __u64 iova, __u64 length, bool write, struct dma *dma,
+	     __u64 absent[PORT_REQUEST_PAGES]);
+/* 0 with references, 1: absent and asked for, *page being the first that is, or a negative errno. */
+int ring_dma(struct nic_ring *ring, __u64 iova, __u64 length, bool write, struct dma *dma,
+	     __u64 *page);
+/* Between bytes and a DMA's pages, from `offset` of them on. */
+void dma_copy_to(struct nic *nic, const struct dma *dma, __u64 offset, const void *bytes,
+		 __u64 length);
+static inline void ring_fetch(struct nic_ring *ring)
+{
+	ring->way->fetch(ring);
+}
 /* May the buffer of this position be written now? References are in nic->store (or the provider's); else its
  * pages are being asked for. */
 bool ring_present(void *ring, __u64 position);
-bool ring_take(struct nic_ring *ring, __u64 position, struct nic_store *store, __u64 *page);
+static inline bool ring_take(struct nic_ring *ring, __u64 position, struct nic_store *store,
+			     __u64 *page)
+{
+	return ring->way->take(ring, position, store, page);
+}
 void store_prepare(struct nic_store *store);
 void references_drop(struct nic *nic, struct nic_store *store);
 /* Writes a frame into the buffers from `position` on, whose references the store has, and lets these go. */
@@ -197,6 +258,8 @@ struct nic_blame ring_blame(const struct nic_ring *ring, __u64 page);
 bool nic_asks_for(const struct nic *nic, __u64 page);
 
 /* receive.c */
+/* What is held for a ring that was stopped takes no room from others. */
+void ring_discard_cached(struct nic_ring *ring);
 /* A frame that was put aside, as it was when it came. */
 struct nic_frame nic_frame_held(const struct nic *nic, const struct rx_frame *held);
 void *nic_receive(void *nic);
@@ -205,6 +268,8 @@ void nic_wake(struct nic *nic);
 
 /* provider.c */
 void *nic_provide(void *nic);
+/* The ring was stopped: none of its frames in the backup ring will have buffers. */
+void ring_give_up_held(struct nic_ring *ring);
 
 /* account.c */
 int account_create(struct nic *nic);
@@ -222,6 +287,13 @@ void account_head(const struct nic_ring *ring, __u32 descriptors);
 void account_released(struct nic_ring *ring);
 void account_tell(struct nic *nic, __u64 now_ns);
 void account_end(struct nic *nic);
+
+/* nic_vhost.c */
+int nic_vhost_start(struct nic *nic, const struct device_setup *setup);
+static inline bool nic_is_vm(const struct nic *nic)
+{
+	return *nic->settings.vhost.socket;
+}
 
 /* transmit.c */
 int transmit_start(struct nic *nic);

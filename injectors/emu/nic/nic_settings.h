@@ -6,6 +6,8 @@
 #include <linux/types.h>
 #include <stdbool.h>
 
+#include "injectors/emu/vhost/vhost_settings.h"
+
 /* In the order of policies.def, as rx_policies[]. */
 enum rx_policy_index {
 #define RX_POLICY(name) RX_POLICY_##name,
@@ -16,6 +18,7 @@ enum nic_wire { NIC_WIRE_TAP, NIC_WIRE_GENERATOR, NIC_WIRE_LOOP };
 enum nic_offload { NIC_OFFLOAD_NONE, NIC_OFFLOAD_CHECKSUM, NIC_OFFLOAD_SEGMENTS };
 
 struct nic_settings {
+	struct vhost_settings vhost; /* first */
 	__u32 rx_policy; /* index in rx_policies[] */
 	__u64 rx_buffer; /* bytes */
 	__u32 mtu;	 /* of a frame without its Ethernet header */

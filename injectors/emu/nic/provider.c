@@ -53,11 +53,15 @@ static void deliver_held(struct nic_ring *ring, const struct rx_held *held)
 		account_head(ring, advanced);
 }
 
-/* The ring was stopped: its frames will have no buffers. */
-static bool give_up_held(struct nic_ring *ring)
+void ring_give_up_held(struct nic_ring *ring)
 {
-	__u64 number = rx_queue_head(ring->queue), end = rx_queue_tail(ring->queue);
+	__u64 number, end;
 
+	if (!ring->queue)
+		return;
+	drain_backup(ring->nic);
+	number = rx_queue_head(ring->queue);
+	end = rx_queue_tail(ring->queue);
 	for (; number < end; number++) {
 		const struct rx_held *held = rx_queue_at(ring->queue, number);
 		struct nic_frame frame = nic_frame_held(ring->nic, &held->frame);
@@ -69,7 +73,6 @@ static bool give_up_held(struct nic_ring *ring)
 		account_lost(ring, &frame, LOSS_NO_BUFFER, (struct nic_blame){0});
 		rx_queue_finish(ring->queue, number);
 	}
-	return true;
 }
 
 /* Whether any of this ring's held frames has got its buffers. */
@@ -80,8 +83,10 @@ static bool ring_provide(struct nic_ring *ring)
 
 	if (number == end)
 		return false;
-	if (ring->halted)
-		return give_up_held(ring);
+	if (ring->halted) {
+		ring_give_up_held(ring);
+		return true;
+	}
 	atomic_store(&ring->registers->tail_wanted, true);
 	ring_fetch(ring);
 	for (__u32 tried = 0; number < end && tried < TRIED_AT_ONCE; number++) {

@@ -57,7 +57,7 @@ static void frame_lost(struct nic_ring *ring, const struct nic_frame *frame,
 /* That a frame needs; at least 1. */
 static __u32 frame_buffers(const struct nic *nic, __u32 length)
 {
-	__u32 buffer = (__u32)nic->settings.rx_buffer;
+	__u32 buffer = nic->buffer_bytes;
 
 	return length > buffer ? (length + buffer - 1) / buffer : 1;
 }
@@ -124,8 +124,7 @@ struct nic_frame nic_frame_held(const struct nic *nic, const struct rx_frame *he
 	return frame;
 }
 
-/* What is held for a ring that was stopped takes no room from others. */
-static void discard_cached(struct nic_ring *ring)
+void ring_discard_cached(struct nic_ring *ring)
 {
 	struct rx_frame state;
 
@@ -178,7 +177,7 @@ static void ring_catch_up(struct nic_ring *ring, __u64 now_ns)
 	if (atomic_load_explicit(&ring->registers->tail, memory_order_relaxed) != tail)
 		ring_fetch(ring);
 	if (ring->halted)
-		discard_cached(ring);
+		ring_discard_cached(ring);
 	else if (retry || ring->state.tail != tail)
 		release_cached(ring);
 }
@@ -215,7 +214,7 @@ static void ring_tell_guest(struct nic_ring *ring, __u64 now_ns)
 	ring->untold = false;
 	ring->pending = 0;
 	ring->rx.interrupts++;
-	doorbell_ring(&ring->registers->interrupt);
+	ring->way->interrupt(ring);
 }
 
 static void take_off_wire(struct nic *nic, const unsigned char *bytes, __u32 length, __u64 now_ns)
@@ -248,6 +247,8 @@ static void take_off_wire(struct nic *nic, const unsigned char *bytes, __u32 len
 static void serve(struct nic *nic, const long *lengths, int count, __u64 now_ns)
 {
 	pthread_mutex_lock(&nic->lock);
+	if (nic->rings_held)
+		nic_await_rings(nic);
 	nic->now_ns = monotonic_ns();
 	__atomic_store_n(&nic->kicked, false, __ATOMIC_RELEASE);
 	for (__u32 r = 0; r < nic->queues; r++)

@@ -124,6 +124,15 @@ int rx_ring_post(struct rx_ring *ring, __u64 tail)
 	return 0;
 }
 
+void rx_ring_restart(struct rx_ring *ring)
+{
+	ring->tail = ring->head;
+	ring->unseen = false;
+	ring->paused = false;
+	ring->absent = RX_NO_SLOT;
+	rx_ring_retry(ring);
+}
+
 void rx_ring_retry(struct rx_ring *ring)
 {
 	if (ring->policy->retry)

@@ -162,6 +162,9 @@ void rx_ring_lose(struct rx_ring *ring, enum loss_reason reason);
  * has: nothing changes. */
 int rx_ring_post(struct rx_ring *ring, __u64 tail);
 
+/* The guest has taken its ring back: nothing is posted any more. What was held must have been resolved or discarded. */
+void rx_ring_restart(struct rx_ring *ring);
+
 /*
  * Something absent may be present now: a page of this ring has come, or none was requested. Whoever
  * answered `present` with false owes this call, as `drop`, `cache` and `ooo` do not ask again

@@ -5,7 +5,7 @@
 
 #include "injectors/emu/device_driver.h"
 
-/* Of devices of a tenant with backend MEMORY_VM, whatever their model. */
+/* Of devices of a tenant with backend MEMORY_VM whose model has none of its own. */
 extern const struct device_driver vhost_driver;
 
 #endif

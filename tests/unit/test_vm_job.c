@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Tenants that are virtual machines: what cannot be, before anything starts, and the command line that the rest becomes. */
+#include "tests/unit/test.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "injectors/job/plan.h"
+#include "injectors/job/qemu_command.h"
+#include "lib/base/fail.h"
+#include "tests/unit/job_files.h"
+
+/* Any program stands for QEMU until it is run. */
+#define VM	   "[tenant vm]\nbackend = vm\nmemory = 64M\n"
+#define QEMU(args) VM "qemu = /bin/true " args "\n"
+#define DISK	   "[device disk]\n"
+
+struct planned {
+	struct job_text *text;
+	struct job job;
+	struct plan plan;
+};
+
+static int plan_of(const char *content, struct planned *planned)
+{
+	int err = read_job(&planned->text, content);
+
+	if (err)
+		return err;
+	err = job_build(&planned->job, planned->text);
+	if (!err) {
+		err = plan_build(&planned->plan, &planned->job);
+		if (err)
+			job_free(&planned->job);
+	}
+	if (err)
+		job_text_free(planned->text);
+	return err;
+}
+
+static void planned_free(struct planned *planned)
+{
+	plan_free(&planned->plan);
+	job_free(&planned->job);
+	job_text_free(planned->text);
+}
+
+static void plan_good(const char *content, struct planned *planned)
+{
+	if (plan_of(content, planned))
+		fail_msg("%s", failure_text());
+}
+
+static void refused(const char *content, const char *sentence)
+{
+	struct planned planned;
+
+	assert_int_equal(plan_of(content, &planned), -EBADMSG);
+	if (!strstr(failure_text(), JOB_PATH) || !strstr(failure_text(), sentence))
+		fail_msg("said \"%s\", not \"%s\"", failure_text(), sentence);
+}
+
+static void a_guest_is_a_load(void **state)
+{
+	struct planned planned;
+
+	plan_good(QEMU("-nographic") "duration = 7s\nwrite_protect = no\nviommu = yes\n" DISK,
+		  &planned);
+	assert_int_equal(planned.plan.machine.tenants[0].backend, MEMORY_VM);
+	assert_true(planned.plan.machine.tenants[0].unprotected);
+	assert_true(planned.plan.machine.tenants[0].vm.iommu);
+	assert_int_equal(planned.plan.machine.tenants[0].vm.duration_ns, 7 * SECOND);
+	planned_free(&planned);
+	plan_good(QEMU("-nographic") DISK, &planned);
+	assert_false(planned.plan.machine.tenants[0].unprotected);
+	planned_free(&planned);
+}
+
+static void what_drives_others_is_refused(void **state)
+{
+	static const char mixed[] = QEMU("") "[tenant plain]\nmemory = 8M\n" DISK
+					     "[workload w]\ncount = 7\ndevice = plain/disk\n";
+	struct planned planned;
+
+	refused(QEMU("") DISK "[workload w]\ncount = 7\n",
+		"a [workload] is for vm/disk, which the guest of a virtual machine drives");
+	plan_good(mixed, &planned);
+	planned_free(&planned);
+}
+
+static void keys_of_others_are_refused(void **state)
+{
+	refused(VM "process = own\nqemu = -nographic\n" DISK, "process=own: accepted");
+	refused(QEMU("") DISK "pasid = yes\nmodel = accel\n", "model=accel: vm/disk is a virtual");
+	refused(QEMU("") DISK "read_only_percent = 3\n", ":6: [device disk] read_only_percent");
+	refused(QEMU("") DISK "page_size = 2M\n[machine]\npremap = yes\n", "page_size");
+	refused("[machine]\nreclaim_order = idle\nreclaim_percent = 10\n" QEMU("") DISK,
+		":2: [machine] reclaim_order goes by what was used last");
+	refused("[machine]\nmemory_limit = 32M\n" QEMU("") DISK, ":2: [machine] memory_limit");
+}
+
+static void arguments_that_cannot_work_are_refused(void **state)
+{
+	static const struct {
+		const char *arguments, *sentence;
+	} wrong[] = {
+		{"-m 64M", "memory= of its tenant"},
+		{"-machine q35,memory-backend=x", "the guest's memory is added"},
+		{"-object memory-backend-memfd,id=x,size=64M", "the guest's memory is added"},
+		{"-daemonize", "nobody would see it end"},
+		{"-drive file=x,cache=none", "O_DIRECT"},
+		{"-blockdev driver=file,cache.direct=on,filename=x", "O_DIRECT"},
+		{"-drive file=x,aio=native,cache=none", "O_DIRECT"},
+		{"-device vfio-pci,host=00:01.0", "vfio"},
+		{"-netdev tap,id=n,vhost=on", "vhost"},
+		{"-incoming tcp:0:4444", "-incoming"},
+		{"-mem-path /dev/hugepages", "memory-backend-memfd"},
+		{"-append \"no end", "without its end"},
+	};
+	char content[512];
+
+	for (size_t i = 0; i < COUNT(wrong); i++) {
+		snprintf(content, sizeof(content), VM "qemu = /bin/true %s\n" DISK,
+			 wrong[i].arguments);
+		refused(content, wrong[i].sentence);
+		refused(content, ":4: [tenant vm] qemu");
+	}
+	refused(VM "viommu = yes\nqemu = /bin/true -M pc\n" DISK,
+		":5: [tenant vm] qemu: -machine pc");
+	refused(VM "qemu = qemu-system-nowhere -nographic\n" DISK,
+		"qemu-system-nowhere: no such program");
+}
+
+/* Words that are an argument's value are nobody's option. */
+static void what_a_guest_is_told_is_its_own(void **state)
+{
+	struct planned planned;
+
+	plan_good(QEMU("-append \"vhost=on cache=none -incoming\" -name cache=none") DISK,
+		  &planned);
+	planned_free(&planned);
+}
+
+static void somebody_else_s_machine_has_sockets(void **state)
+{
+	struct planned planned;
+
+	refused(VM DISK, ":1: [tenant vm] backend=vm; accepted: with qemu=, or with socket=");
+	refused(VM "socket = /run/m\n" DISK,
+		":5: [device disk] of a virtual machine that somebody");
+	refused(VM "socket = /run/m\n" DISK "socket = /run/m\n", "is another's, too");
+	refused(VM "count = 2\nsocket = /run/m\n" DISK "socket = /run/d\n", "is another's, too");
+	refused(QEMU("") DISK "count = 2\nsocket = /run/d\n", "is another's, too");
+	plan_good(VM "socket = /run/m\n" DISK "socket = /run/d\n", &planned);
+	planned_free(&planned);
+}
+
+/* All words of the command line, parted by blanks. */
+static void command_of(const char *content, bool console, char *text, size_t size)
+{
+	static const char *const sockets[] = {"/run/a,b", "/run/c"};
+	struct planned planned;
+	struct qemu_command *command;
+	struct qemu_command_config config = {.sockets = sockets, .console = console};
+	size_t used = 0;
+
+	plan_good(content, &planned);
+	config.machine = &planned.plan.machine;
+	assert_int_equal(qemu_command_build(&command, &config), 0);
+	assert_null(command->argv[command->count]);
+	for (unsigned int i = 0; i < command->count; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s%s", i ? " " : "",
+					 command->argv[i]);
+	qemu_command_free(command);
+	planned_free(&planned);
+}
+
+static void ours_come_before_the_job_s(void **state)
+{
+	char text[2048];
+
+	command_of(QEMU("-nographic -append \"a  b\"") DISK "queues = 3\nqueue_depth = 128\n", true,
+		   text, sizeof(text));
+	assert_string_equal(text,
+			    "/bin/true -name vm -object memory-backend-memfd,id=faultline,"
+			    "size=67108864,share=on -machine memory-backend=faultline "
+			    "-chardev socket,id=faultline-0-disk,path=/run/a,,b "
+			    "-device vhost-user-blk-pci,chardev=faultline-0-disk,num-queues=3,"
+			    "queue-size=128 -nographic -append a  b");
+}
+
+static void a_console_is_asked_for_where_there_is_none(void **state)
+{
+	char text[2048];
+
+	command_of(QEMU("-display none") DISK, true, text, sizeof(text));
+	assert_non_null(strstr(text, " -monitor none -serial stdio "));
+	assert_null(strstr(text, "-display none -monitor none -serial stdio -display"));
+	command_of(QEMU("-nographic") DISK, true, text, sizeof(text));
+	assert_null(strstr(text, "-serial"));
+	command_of(QEMU("-display none") DISK, false, text, sizeof(text));
+	assert_null(strstr(text, "-serial"));
+}
+
+static void a_viommu_has_a_port_for_each_device(void **state)
+{
+	char text[4096];
+
+	command_of(QEMU("-name guest=x") "viommu = yes\n" DISK "count = 2\n", true, text,
+		   sizeof(text));
+	assert_null(strstr(text, "-name vm"));
+	assert_non_null(strstr(text, "-machine q35,kernel-irqchip=split,memory-backend=faultline "
+				     "-device intel-iommu,device-iotlb=on,intremap=on "));
+	assert_non_null(strstr(text, "-device pcie-root-port,id=faultline-1-disk1-port,chassis=65,"
+				     "slot=65 -device vhost-user-blk-pci,"
+				     "chardev=faultline-1-disk1,num-queues=1,queue-size=64,"
+				     "bus=faultline-1-disk1-port,iommu_platform=on,ats=on,"
+				     "disable-legacy=on"));
+	command_of(QEMU("-M q35,smm=off") "viommu = yes\n" DISK, true, text, sizeof(text));
+	assert_non_null(strstr(text, "-machine kernel-irqchip=split,memory-backend=faultline"));
+}
+
+/* What is printed is a line that a shell makes the same words of. */
+static void a_line_for_a_shell(void **state)
+{
+	static const char *const sockets[] = {"/run/a b"};
+	struct planned planned;
+	struct qemu_command *command;
+	struct qemu_command_config config = {.sockets = sockets, .reconnect = true};
+	char *text = NULL;
+	size_t size = 0;
+	FILE *file = open_memstream(&text, &size);
+
+	plan_good(QEMU("-append \"it's $HOME\"") DISK, &planned);
+	config.machine = &planned.plan.machine;
+	assert_int_equal(qemu_command_build(&command, &config), 0);
+	qemu_command_print(command, "/lib/x.so", "/run/m", file);
+	fclose(file);
+	assert_ptr_equal(strstr(text, "FAULTLINE_VM=/run/m LD_PRELOAD=/lib/x.so /bin/true "), text);
+	assert_non_null(strstr(text, "'socket,id=faultline-0-disk,path=/run/a b,reconnect=1'"));
+	assert_non_null(strstr(text, " -append 'it'\\''s $HOME'\n"));
+	free(text);
+	qemu_command_free(command);
+	planned_free(&planned);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_guest_is_a_load),
+		cmocka_unit_test(what_drives_others_is_refused),
+		cmocka_unit_test(keys_of_others_are_refused),
+		cmocka_unit_test(arguments_that_cannot_work_are_refused),
+		cmocka_unit_test(what_a_guest_is_told_is_its_own),
+		cmocka_unit_test(somebody_else_s_machine_has_sockets),
+		cmocka_unit_test(ours_come_before_the_job_s),
+		cmocka_unit_test(a_console_is_asked_for_where_there_is_none),
+		cmocka_unit_test(a_viommu_has_a_port_for_each_device),
+		cmocka_unit_test(a_line_for_a_shell),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -190,8 +190,9 @@ struct device_setup {
 	struct machine *machine;     /* for pins (pins.h) */
 	__u32 index;		     /* of the device in it */
 	struct guest_memory *memory; /* of its tenant */
-	const char *tenant;	     /* its tenant's name */
-	const char *name;	     /* the device's, within its tenant */
+	bool iommu;	    /* its tenant is a virtual machine that has an IOMMU of its own */
+	const char *tenant; /* its tenant's name */
+	const char *name;   /* the device's, within its tenant */
 	const struct traffic_config *traffic; /* frames to be made up for it; NULL: none */
 	struct frame_totals *frames;	      /* filled as it stops, by a model that has frames */
 	struct rdma_totals *rdma;	      /* likewise, by one that has packets */

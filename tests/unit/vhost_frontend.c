@@ -2,6 +2,7 @@
 #include "tests/unit/test.h"
 
 #include "tests/unit/vhost_frontend.h"
+#include "tests/unit/vhost_iommu.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -158,6 +159,8 @@ __u64 frontend_physical(const struct frontend *front, __u64 guest_address)
 {
 	__u64 half = front->bytes / 2;
 
+	if (front->iommu)
+		return FRONTEND_IOVA + guest_address;
 	return guest_address < half ? guest_address : guest_address - half + FRONTEND_HIGH;
 }
 
@@ -178,7 +181,9 @@ int frontend_set_memory(struct frontend *front)
 void frontend_negotiate(struct frontend *front, __u64 wanted)
 {
 	front->features = frontend_get(front, VHOST_USER_GET_FEATURES) & wanted;
-	front->protocol = frontend_get(front, VHOST_USER_GET_PROTOCOL_FEATURES) & FRONTEND_PROTOCOL;
+	front->protocol = frontend_get(front, VHOST_USER_GET_PROTOCOL_FEATURES) &
+			  (FRONTEND_PROTOCOL |
+			   (front->iommu ? FRONTEND_BIT(VHOST_USER_PROTOCOL_F_BACKEND_REQ) : 0));
 	assert_true(frontend_send(front, VHOST_USER_SET_PROTOCOL_FEATURES, &front->protocol,
 				  sizeof(__u64), NULL, 0));
 	assert_int_equal(frontend_ask(front, VHOST_USER_SET_OWNER, "", 0, NULL, 0), 0);
@@ -247,11 +252,12 @@ static int ask_event(struct frontend *front, __u32 request, __u16 index, int des
 int frontend_start_queue(struct frontend *front, __u16 index, __u16 base)
 {
 	struct frontend_queue *q = &front->queue[index];
+	__u64 user = front->iommu ? FRONTEND_IOVA : FRONTEND_USER;
 	const struct vhost_user_vring_address address = {
 		.index = index,
-		.descriptors = FRONTEND_USER + q->rings,
-		.available = FRONTEND_USER + ((unsigned char *)q->ring.avail - front->memory),
-		.used = FRONTEND_USER + ((unsigned char *)q->ring.used - front->memory),
+		.descriptors = user + q->rings,
+		.available = user + ((unsigned char *)q->ring.avail - front->memory),
+		.used = user + ((unsigned char *)q->ring.used - front->memory),
 	};
 
 	return ask_state(front, VHOST_USER_SET_VRING_NUM, index, q->size) |
@@ -396,11 +402,17 @@ int frontend_poll(struct frontend *front, __u16 index, __u32 *bytes)
 	return (int)element.id;
 }
 
+/* Behind an IOMMU another thread has its answers there. */
+static short hang_up_events(const struct frontend *front)
+{
+	return front->iommu ? POLLRDHUP : POLLIN;
+}
+
 int frontend_reap(struct frontend *front, __u16 index, __u32 *bytes)
 {
 	struct frontend_queue *q = &front->queue[index];
 	struct pollfd polled[] = {{.fd = q->call, .events = POLLIN},
-				  {.fd = front->socket, .events = POLLIN},
+				  {.fd = front->socket, .events = hang_up_events(front)},
 				  {.fd = q->error, .events = POLLIN}};
 	int head;
 	__u64 count;
@@ -430,7 +442,7 @@ int frontend_do(struct frontend *front, __u16 index, const struct frontend_io *i
 bool frontend_broken(struct frontend *front, __u16 index)
 {
 	struct pollfd polled[] = {{.fd = front->queue[index].error, .events = POLLIN},
-				  {.fd = front->socket, .events = POLLIN}};
+				  {.fd = front->socket, .events = hang_up_events(front)}};
 
 	return poll(polled, 2, WAIT_MS) > 0 && polled[0].revents & POLLIN;
 }

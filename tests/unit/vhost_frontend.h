@@ -45,9 +45,12 @@ struct frontend_queue {
 	bool busy[1024];
 };
 
+struct frontend_iommu;
+
 struct frontend {
 	int socket;
-	unsigned char *memory; /* as the guest's CPUs have it */
+	struct frontend_iommu *iommu; /* vhost_iommu.h; NULL: addresses are guest physical */
+	unsigned char *memory;	      /* as the guest's CPUs have it */
 	__u64 bytes;
 	int file; /* of the memory */
 	__u64 features, protocol;
@@ -85,7 +88,7 @@ int frontend_start_queue(struct frontend *front, __u16 index, __u16 base);
 /* GET_VRING_BASE; -1: it has hung up. */
 int frontend_stop_queue(struct frontend *front, __u16 index);
 
-/* The guest physical address of a guest address. */
+/* The guest physical address of a guest address; behind an IOMMU its IOVA. */
 __u64 frontend_physical(const struct frontend *front, __u64 guest_address);
 
 /* A request of virtio-blk: header, data in pieces, status. */

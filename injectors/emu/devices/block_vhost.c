@@ -240,6 +240,7 @@ static void virtio_blk_report(void *model, struct vhost_request *request, __u8 c
 	const struct block *block = model;
 	__u64 end = in ? request->writable_bytes - 1 : request->readable_bytes;
 	__u32 count = 1;
+	bool more;
 
 	if (progress->invalid || (!in && progress->header.type != VIRTIO_BLK_T_OUT))
 		return;
@@ -249,7 +250,9 @@ static void virtio_blk_report(void *model, struct vhost_request *request, __u8 c
 					     BLOCK_REPORT_RANGES);
 		for (__u32 i = 0; i < count; i++) {
 			at += ranges[i].length;
-			ranges[i].code = at < end ? code | IO_PART : code;
+			/* Of one that failed the rest was not reached. */
+			more = at < end && (i + 1 < count || count == BLOCK_REPORT_RANGES);
+			ranges[i].code = more ? code | IO_PART : code;
 			ranges[i].start_ns = request->start_ns;
 			ranges[i].end_ns = end_ns;
 		}
@@ -283,6 +286,7 @@ int block_vhost_start(struct block *block, struct port *port, const struct devic
 		.pasid = channel->pasid,
 		.queues = channel->queues,
 		.on_fault = settings->vhost.on_fault,
+		.iommu = setup->iommu,
 		.model = &virtio_blk_model,
 		.argument = block,
 	};

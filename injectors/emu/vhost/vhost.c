@@ -87,7 +87,9 @@ int vhost_start(struct vhost **vhost, const struct vhost_config *config)
 	pthread_mutex_init(&new->lock, NULL);
 	monotonic_cond_init(&new->changed);
 	queues_prepare(new);
-	error = threads_start(new);
+	error = vhost_iotlb_init(new);
+	if (!error)
+		error = threads_start(new);
 	if (error) {
 		vhost_stop(new);
 		return error;
@@ -113,6 +115,7 @@ void vhost_stop(struct vhost *vhost)
 		queue_destroy(&vhost->queue[i]);
 	if (vhost->stop >= 0)
 		close(vhost->stop);
+	vhost_iotlb_free(vhost);
 	pthread_cond_destroy(&vhost->changed);
 	pthread_mutex_destroy(&vhost->lock);
 	free(vhost);

@@ -111,8 +111,9 @@ struct vhost_config {
 	enum vhost_on_fault on_fault;
 	/* Data and rings go through the tenant's own mapping: an absent page is a fault in the kernel (lookup=uffd), no page request. */
 	bool direct;
-	bool iommu; /* offers ACCESS_PLATFORM: descriptors have IOVAs, which the front-end translates */
-	__u64 features; /* device-specific bits of this one, beside the model's */
+	bool iommu; /* offers ACCESS_PLATFORM: descriptors and rings have IOVAs, which the front-end translates (vhost_iotlb.h) */
+	__u32 iotlb_entries; /* with it: translations known at once; 0: VHOST_IOTLB_ENTRIES */
+	__u64 features;	     /* device-specific bits of this one, beside the model's */
 	const struct vhost_model *model;
 	void *argument; /* the model's */
 };
@@ -132,7 +133,7 @@ struct vhost_stats {
 	__u64 messages;
 	bool connected; /* now */
 };
-/* Any thread. */
+/* Any thread. Those of the IOTLB are vhost_iotlb_stats() (vhost_iotlb.h). */
 void vhost_stats(struct vhost *vhost, struct vhost_stats *stats);
 /* Waits until queue 0 runs, a driver has set it up. 0, -ETIMEDOUT. Any thread. */
 int vhost_wait_driver(struct vhost *vhost, __u64 timeout_ns);

@@ -70,10 +70,10 @@ static void control_disconnect(struct vhost *vhost)
 	vrings_reset(vhost);
 	inflight_unmap(vhost->inflight);
 	vhost->inflight = NULL;
-	if (vhost->backend >= 0)
-		close(vhost->backend);
+	vhost_iotlb_channel(vhost, -1);
+	vhost_iotlb_forget(vhost);
 	close(vhost->connected);
-	vhost->backend = vhost->connected = -1;
+	vhost->connected = -1;
 	vhost->features = vhost->protocol_features = 0;
 	pthread_mutex_lock(&vhost->lock);
 	vhost->table.count = 0;

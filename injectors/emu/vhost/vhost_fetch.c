@@ -34,14 +34,13 @@ static int fetch_batch(struct vhost_queue *q)
 	return 1;
 }
 
-/* The head of the next chain, new ones marked as taken. */
+/* The head of the next chain. */
 static int fetch_head(struct vhost_queue *q, __u16 *head)
 {
 	int found;
 
 	if (q->again_next < q->again_count) {
-		*head = q->again[q->again_next++];
-		atomic_fetch_add(&q->resubmitted, 1);
+		*head = q->again[q->again_next];
 		return 1;
 	}
 	if (q->returned == q->fetched) {
@@ -54,11 +53,21 @@ static int fetch_head(struct vhost_queue *q, __u16 *head)
 		return failed(-EPROTO, "descriptor %u of %u is available", *head, q->ring.size);
 	if (queue_slot(q, *head)->state != SLOT_FREE)
 		return failed(-EPROTO, "descriptor %u is available, and was already", *head);
+	return 1;
+}
+
+/* A new one is marked as taken. */
+static void take_head(struct vhost_queue *q, __u16 head)
+{
+	if (q->again_next < q->again_count) {
+		q->again_next++;
+		atomic_fetch_add(&q->resubmitted, 1);
+		return;
+	}
 	if (q->inflight)
-		inflight_take(q->inflight, *head, q->counter++);
+		inflight_take(q->inflight, head, q->counter++);
 	q->returned++;
 	q->next++;
-	return 1;
 }
 
 /* A copy of an indirect table, which may lie in several regions. */
@@ -72,6 +81,8 @@ static int fetch_table(struct vhost_queue *q, const struct vring_desc *indirect,
 		return failed(-EPROTO,
 			      "an indirect table of %u bytes: accepted: 1 to %d descriptors",
 			      indirect->len, VHOST_SEGMENTS_MAX);
+	if (vhost_translates(q->vhost))
+		return virtqueue_read(q, indirect->addr, q->table, indirect->len);
 	while (done < indirect->len && !error) {
 		error = vhost_translate(q->vhost, indirect->addr + done, &guest_address, &piece);
 		if (error)
@@ -183,9 +194,12 @@ int queue_fetch(struct vhost_queue *q, struct vhost_slot **slot)
 	};
 	if (own)
 		memset(own, 0, q->vhost->config.model->request_bytes);
+	(*slot)->miss = 0;
+	(*slot)->pieces = 0;
 	error = walk_chain(q, request);
 	if (error)
 		return error;
+	take_head(q, head);
 	(*slot)->state = SLOT_SERVED;
 	(*slot)->error = 0;
 	(*slot)->tries = 0;

@@ -9,6 +9,8 @@
 
 #define BIT(number)	(1ull << (number))
 #define MESSAGE_REFUSED 1 /* told if it was asked, and no reason to hang up */
+#define IOTLB_PROTOCOL \
+	(BIT(VHOST_USER_PROTOCOL_F_BACKEND_REQ) | BIT(VHOST_USER_PROTOCOL_F_REPLY_ACK))
 
 __u64 vhost_offered(const struct vhost *vhost)
 {
@@ -56,6 +58,10 @@ static int set_features(struct vhost *vhost, struct vhost_user_message *message,
 	__u64 strange = message->payload.number & ~vhost_offered(vhost);
 
 	(void)files;
+	if (message->payload.number & BIT(VIRTIO_F_ACCESS_PLATFORM) &&
+	    (vhost->protocol_features & IOTLB_PROTOCOL) != IOTLB_PROTOCOL)
+		return failed(-EPROTO, "VIRTIO_F_ACCESS_PLATFORM without the protocol's "
+				       "BACKEND_REQ and REPLY_ACK, by which an IOMMU is asked");
 	if (strange)
 		return failed(-EPROTO, "features 0x%llx, of which 0x%llx are not offered%s",
 			      message->payload.number, strange,
@@ -101,6 +107,7 @@ static int reset_device(struct vhost *vhost, struct vhost_user_message *message,
 	(void)message;
 	(void)files;
 	vrings_reset(vhost);
+	vhost_iotlb_forget(vhost);
 	return 0;
 }
 
@@ -124,6 +131,7 @@ static int set_mem_table(struct vhost *vhost, struct vhost_user_message *message
 	pthread_mutex_lock(&vhost->lock);
 	vhost->table = table;
 	pthread_mutex_unlock(&vhost->lock);
+	vhost_iotlb_forget(vhost);
 	vrings_resume(vhost);
 	return 0;
 }
@@ -145,10 +153,15 @@ static int set_backend_req_fd(struct vhost *vhost, struct vhost_user_message *me
 	(void)message;
 	if (backend < 0)
 		return failed(-EPROTO, "SET_BACKEND_REQ_FD without a descriptor");
-	if (vhost->backend >= 0)
-		close(vhost->backend);
-	vhost->backend = backend;
+	vhost_iotlb_channel(vhost, backend);
 	return 0;
+}
+
+static int iotlb_message(struct vhost *vhost, struct vhost_user_message *message,
+			 struct vhost_files *files)
+{
+	(void)files;
+	return vhost_iotlb_message(vhost, &message->payload.iotlb);
 }
 
 /* What the front-end asks for that is not there is an answer without content. */
@@ -236,6 +249,7 @@ struct vhost_message_kind {
 #define NUMBER	sizeof(__u64)
 #define STATE	sizeof(struct vhost_user_vring_state)
 #define ADDRESS sizeof(struct vhost_user_vring_address)
+#define IOTLB	sizeof(struct vhost_user_iotlb)
 
 static const struct vhost_message_kind kinds[VHOST_USER_REQUESTS] = {
 	[VHOST_USER_GET_FEATURES] = {"GET_FEATURES", get_features, .replies = true},
@@ -260,6 +274,7 @@ static const struct vhost_message_kind kinds[VHOST_USER_REQUESTS] = {
 	[VHOST_USER_SET_VRING_ENABLE] = {"SET_VRING_ENABLE", vhost_set_vring_enable, STATE},
 	[VHOST_USER_SET_BACKEND_REQ_FD] = {"SET_BACKEND_REQ_FD", set_backend_req_fd, .files = 1,
 					   .any = true},
+	[VHOST_USER_IOTLB_MSG] = {"IOTLB_MSG", iotlb_message, IOTLB},
 	[VHOST_USER_GET_CONFIG] = {"GET_CONFIG", get_config, .any = true, .replies = true},
 	[VHOST_USER_SET_CONFIG] = {"SET_CONFIG", set_config, .any = true},
 	[VHOST_USER_GET_INFLIGHT_FD] = {"GET_INFLIGHT_FD", get_inflight_fd, .any = true,

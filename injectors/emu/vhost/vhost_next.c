@@ -60,15 +60,29 @@ static void next_add(struct next_list *list, __u64 page)
 		list->pages[list->count++] = page;
 }
 
-static void next_add_segment(struct vhost *vhost, const struct vhost_segment *segment,
+/* What is not known is asked for: `changed` is told once it is. */
+static int next_find(struct vhost *vhost, __u64 address, bool write, __u64 *guest_address)
+{
+	__u64 together, miss = 0;
+	int error;
+
+	if (!vhost_translates(vhost))
+		return vhost_translate(vhost, address, guest_address, &together);
+	error = vhost_iotlb_look(vhost, address, write, guest_address);
+	if (error)
+		(void)vhost_iotlb_ask(vhost, address, write, &miss);
+	return error;
+}
+
+static void next_add_segment(struct vhost *vhost, const struct vhost_segment *segment, bool write,
 			     struct next_list *list)
 {
-	__u64 at = segment->address, end = at + segment->length, guest_address, together;
+	__u64 at = segment->address, end = at + segment->length, guest_address;
 
 	while (at < end && list->count < list->limit) {
 		__u64 piece = PAGE_BYTES - (at & (PAGE_BYTES - 1));
 
-		if (!vhost_translate(vhost, at, &guest_address, &together))
+		if (!next_find(vhost, at, write, &guest_address))
 			next_add(list, guest_address & ~(PAGE_BYTES - 1));
 		at += piece < end - at ? piece : end - at;
 	}
@@ -85,7 +99,8 @@ static void next_collect(struct vhost *vhost, struct next_list *list)
 			for (__u32 s = 0;
 			     s < (__u32)slot->request.readable + slot->request.writable; s++)
 				if (slot->segment[s].length >= NEXT_LEAST_BYTES)
-					next_add_segment(vhost, &slot->segment[s], list);
+					next_add_segment(vhost, &slot->segment[s],
+							 s >= slot->request.readable, list);
 	}
 }
 

@@ -10,11 +10,15 @@
  *	memory_table.c	  guest physical to guest addresses
  *	vhost_queue.c	  a queue's thread: orders, serving
  *	vhost_slots.c	  its requests: parked, told, tried again
+ *	vhost_done.c	  those that are done
  *	vhost_fetch.c	  chains: from the available ring to a request
  *	virtqueue_ring.c  a queue's way to its rings
  *	vhost_request.c	  a request's way to its data
  *	vhost_next.c	  what comes next, for evictions
  *	inflight.c	  the region of in-flight requests
+ *	vhost_iotlb.c	  with an IOMMU: translations that are known, and who goes by them
+ *	vhost_iotlb_miss.c  those that are not, and are asked for
+ *	iova_table.c	  ranges of IOVAs
  *
  * What the socket's thread sets up of a queue the queue's thread reads without a lock: the former changes it only while the latter
  * rests (queue_order()).
@@ -30,6 +34,7 @@
 #include "injectors/emu/vhost/inflight.h"
 #include "injectors/emu/vhost/memory_table.h"
 #include "injectors/emu/vhost/vhost.h"
+#include "injectors/emu/vhost/vhost_iotlb.h"
 #include "lib/base/fail.h"
 
 #define VHOST_MESSAGE_FILES VHOST_USER_REGIONS
@@ -52,6 +57,16 @@ enum slot_state {
 	SLOT_ASKED,  /* page requests are under way */
 	SLOT_LATER,  /* tried again at retry_ns */
 	SLOT_KEPT,   /* by the model */
+	SLOT_MISSED, /* a translation is under way */
+	SLOT_DONE,   /* and not in the used ring yet, whose translation is under way */
+};
+
+/* With an IOMMU: what of a stream has been reached, for reports: once the driver has it back its IOVAs may be others'. */
+#define VHOST_PIECES 512
+struct vhost_piece {
+	__u64 at, guest_address;
+	__u32 bytes;
+	bool writable;
 };
 
 /* A descriptor's request. A slot for each descriptor of the table, by the head's number. */
@@ -64,7 +79,11 @@ struct vhost_slot {
 	__u32 pages_most; /* asked for at once: less after an overflow */
 	__u32 tries;	  /* without success, for the pause until the next */
 	__u64 retry_ns;
-	struct vhost_slot *next; /* of the list that told ones are in, or staged, or late ones */
+	__u64 miss;		   /* sequence number of the one that it waits for */
+	struct vhost_piece *piece; /* with an IOMMU, VHOST_PIECES, of which there are ... */
+	__u32 pieces;		   /* ... so many */
+	struct vhost_slot
+		*next; /* of the list that told ones are in, or staged, late, missed, done ones */
 	struct vhost_segment segment[VHOST_SEGMENTS_MAX];
 };
 
@@ -72,7 +91,7 @@ struct slot_list {
 	struct vhost_slot *first, *last;
 };
 
-/* A split virtqueue by guest addresses, each part contiguous. */
+/* A split virtqueue by guest addresses, or IOVAs, each part contiguous. */
 struct vhost_ring {
 	__u64 descriptors, available, used;
 	__u32 size;
@@ -119,7 +138,8 @@ struct vhost_queue {
 	__u32 open, asked, kept;
 	__u64 drain_ns; /* when draining takes too long; 0: it is not draining */
 	bool canceled;	/* it has */
-	struct slot_list late;
+	struct slot_list late, missed, done;
+	struct queue_iotlb iotlb;
 	struct slot_list staged;  /* with the device's lock */
 	struct vring_desc *table; /* an indirect one, copied */
 	pthread_mutex_t told_lock;
@@ -141,6 +161,7 @@ struct vhost {
 	int connected, backend; /* sockets, -1: none */
 	__u64 features, protocol_features;
 	struct memory_table table;
+	struct vhost_iotlb iotlb;
 	struct inflight *inflight;
 
 	pthread_mutex_t lock; /* of these */
@@ -162,6 +183,11 @@ static inline bool vhost_has(const struct vhost *vhost, unsigned int feature)
 static inline bool vhost_has_protocol(const struct vhost *vhost, unsigned int feature)
 {
 	return vhost->protocol_features >> feature & 1;
+}
+/* Addresses of the driver's are IOVAs. */
+static inline bool vhost_translates(const struct vhost *vhost)
+{
+	return vhost_has(vhost, VIRTIO_F_ACCESS_PLATFORM);
 }
 __u64 vhost_offered(const struct vhost *vhost);
 
@@ -234,11 +260,25 @@ int slot_ask(struct vhost_slot *slot);
 #define SLOT_PAUSE_NS 100000ull
 int slot_later(struct vhost_slot *slot, __u64 pause_ns);
 
+/* Parks a request whose translation is not known. VHOST_PARKED; -EINVAL: there is none. */
+int slot_missed(struct vhost_slot *slot, __u64 iova, bool write);
+/* The next whose translation has been answered; NULL. */
+struct vhost_slot *slots_answered(struct vhost_queue *q);
+
 /* The next whose page requests have come to something, for the queue to go on with unless its state says otherwise; NULL. */
 struct vhost_slot *slots_told(struct vhost_queue *q);
 /* The next that is to be tried again by now; NULL. And when the next will be: ~0: none. */
 struct vhost_slot *slots_due(struct vhost_queue *q, __u64 now);
 __u64 slots_next_ns(const struct vhost_queue *q);
+
+/*
+ * vhost_done.c
+ */
+
+/* Into the used ring, behind those that wait for its translation, and reported; it may wait, too. */
+int slot_done(struct vhost_slot *slot);
+/* Those that wait. -EAGAIN: they still do. */
+int slots_use_done(struct vhost_queue *q);
 
 /* vhost_fetch.c: the next chain. 1: *slot; 0: there is none; -EPROTO with a sentence; -ESHUTDOWN, -ECANCELED. */
 int queue_fetch(struct vhost_queue *q, struct vhost_slot **slot);
@@ -247,18 +287,19 @@ int queue_recover(struct vhost_queue *q);
 
 /*
  * virtqueue_ring.c: accesses to the rings, which wait for absent pages. -ESHUTDOWN: the machine stops; -ECANCELED: the queue is
- * abandoned; -EINVAL: out of memory's bounds.
+ * abandoned; -EINVAL: out of memory's bounds. With an IOMMU, whose translations they do not wait for, addresses are IOVAs, and: -EAGAIN: one is
+ * under way, the queue is woken; -EPROTO with a sentence: there is none.
  */
-int virtqueue_read(struct vhost_queue *q, __u64 guest_address, void *to, size_t bytes);
-int virtqueue_write(struct vhost_queue *q, __u64 guest_address, const void *from, size_t bytes);
+int virtqueue_read(struct vhost_queue *q, __u64 address, void *to, size_t bytes);
+int virtqueue_write(struct vhost_queue *q, __u64 address, const void *from, size_t bytes);
 int virtqueue_available_index(struct vhost_queue *q, __u16 *index);
 int virtqueue_used_index(struct vhost_queue *q, __u16 *index);
-/* Puts a chain into the used ring and tells the driver if it wants to know. */
+/* Puts a chain into the used ring and tells the driver if it wants to know. -EAGAIN: it is not there, to be tried again. */
 int virtqueue_put_used(struct vhost_queue *q, __u16 head, __u32 bytes);
 /* Asks for a kick from now on. 1: something has been made available meanwhile. */
 int virtqueue_ask_kick(struct vhost_queue *q);
 
-/* vhost_request.c: where an address of the driver's lies, and how many bytes together. -EINVAL: nowhere. */
+/* memory_table.c's answer for an address of the driver's that is guest physical. -EINVAL: nowhere. */
 int vhost_translate(struct vhost *vhost, __u64 address, __u64 *guest_address, __u64 *bytes);
 
 /*

@@ -35,39 +35,6 @@ void queue_order(struct vhost_queue *q, enum queue_order order)
 	pthread_mutex_unlock(&q->lock);
 }
 
-static void slot_close(struct vhost_slot *slot)
-{
-	if (slot->state == SLOT_KEPT)
-		slot->request.queue->kept--;
-	slot->state = SLOT_FREE;
-	slot->request.queue->open--;
-}
-
-/* In the used ring, then reported: from then on the driver may use the descriptor again. */
-static int slot_done(struct vhost_slot *slot)
-{
-	struct vhost_request *request = &slot->request;
-	struct vhost_queue *q = request->queue;
-	const struct vhost_config *config = &q->vhost->config;
-	int error = virtqueue_put_used(q, request->head, request->used);
-
-	if (error)
-		return error;
-	/* A fault of the rings, or of a request before it, that was open while this one was there. */
-	request->faulted |= port_fault_end_ns(config->port, q->index) >= request->start_ns;
-	atomic_fetch_add(&q->requests, 1);
-	if (config->model->report)
-		config->model->report(config->argument, request, request->faulted ? IO_FAULTED : 0,
-				      monotonic_ns());
-	slot_close(slot);
-	return 0;
-}
-
-int vhost_request_done(struct vhost_request *request)
-{
-	return slot_done((struct vhost_slot *)request);
-}
-
 static int slot_serve(struct vhost_queue *q, struct vhost_slot *slot)
 {
 	const struct vhost_config *config = &q->vhost->config;
@@ -87,9 +54,10 @@ static int serve_returned(struct vhost_queue *q)
 {
 	struct vhost_slot *slot;
 	__u64 now = monotonic_ns();
-	int served = 0, error = 0;
+	int served = 0, error = slots_use_done(q);
 
 	while (!error && ((slot = slots_told(q)) || (slot = slots_due(q, now)) ||
+			  (slot = slots_answered(q)) ||
 			  (queue_ordered(q) == QUEUE_DRAIN && q->staged.first &&
 			   (slot = queue_unstage(q))))) {
 		served++;
@@ -102,8 +70,8 @@ static int serve_returned(struct vhost_queue *q)
 /* Whether the policy lets the queue begin a request. */
 static bool queue_may_begin(struct vhost_queue *q)
 {
-	return queue_ordered(q) == QUEUE_RUN &&
-	       !(q->vhost->config.on_fault == VHOST_PAUSE && (q->asked || q->late.first));
+	return queue_ordered(q) == QUEUE_RUN && !(q->vhost->config.on_fault == VHOST_PAUSE &&
+						  (q->asked || q->late.first || q->missed.first));
 }
 
 static int serve_next(struct vhost_queue *q)
@@ -166,8 +134,9 @@ static void event_clear(int descriptor)
 static __u64 queue_wait_until(const struct vhost_queue *q)
 {
 	__u64 until = slots_next_ns(q), soon = monotonic_ns() + QUEUE_POLL_NS;
+	bool unasked = atomic_load(&q->iotlb.waits) && !q->iotlb.miss; /* too many misses */
 
-	if (q->polled && soon < until)
+	if ((q->polled || unasked) && soon < until)
 		until = soon;
 	if (q->drain_ns && q->drain_ns < until)
 		until = q->drain_ns;
@@ -216,6 +185,26 @@ static void drain_check(struct vhost_queue *q)
 	for (__u32 head = 0; head < q->slot_count; head++)
 		if (queue_slot(q, (__u16)head)->state != SLOT_FREE)
 			queue_slot(q, (__u16)head)->error = -ECANCELED;
+}
+
+/*
+ * Nothing goes on before a translation has come. The front-end, which waits for the queue to stop, will not tell of one: what has begun
+ * stays in the in-flight region.
+ */
+static void queue_miss(struct vhost_queue *q)
+{
+	if (queue_ordered(q) != QUEUE_DRAIN)
+		return;
+	if (!q->inflight)
+		vhost_say(q->vhost, "a queue that stops has requests without translations, and no "
+				    "in-flight region to keep them in: they are lost");
+	__atomic_store_n(&q->order, QUEUE_ABANDON, __ATOMIC_RELEASE);
+}
+
+/* Whether all that a queue which drains still has waits for translations. */
+static bool drain_misses(const struct vhost_queue *q)
+{
+	return q->missed.first && !q->asked && !q->late.first && !q->staged.first;
 }
 
 /* Whether what was ordered has been done. What is asked for is the port's until it tells. */
@@ -286,7 +275,11 @@ static int queue_step(struct vhost_queue *q)
 		more = virtqueue_ask_kick(q);
 	if (more || queue_obeyed(q))
 		return more < 0 ? more : 0;
-	return queue_wait(q);
+	if (drain_misses(q))
+		queue_miss(q);
+	else if (!q->missed.first)
+		atomic_store(&q->iotlb.waits, false);
+	return queue_ordered(q) == QUEUE_ABANDON ? 0 : queue_wait(q);
 }
 
 /* Of a queue that is broken or abandoned: until what was asked for has been told, or another order comes. */
@@ -312,6 +305,12 @@ static void queue_run(struct vhost_queue *q)
 			continue;
 		}
 		error = queue_step(q);
+		if (error == -EAGAIN) {
+			queue_miss(q);
+			error = queue_obeyed(q) || queue_ordered(q) == QUEUE_ABANDON
+					? 0
+					: queue_wait(q);
+		}
 		if (error == -ESHUTDOWN)
 			q->broken = true;
 		else if (error && error != -ECANCELED)
@@ -334,7 +333,7 @@ static void queue_settle(struct vhost_queue *q)
 	q->open = q->kept = 0;
 	q->drain_ns = 0;
 	q->canceled = false;
-	q->late = (struct slot_list){0};
+	q->late = q->missed = q->done = (struct slot_list){0};
 	queue_stage_forget(q);
 	for (__u32 head = 0; head < q->slot_count; head++)
 		queue_slot(q, (__u16)head)->state = SLOT_FREE;

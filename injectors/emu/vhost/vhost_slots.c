@@ -77,6 +77,39 @@ int slot_ask(struct vhost_slot *slot)
 	return error == -EAGAIN ? slot_later(slot, SLOT_PAUSE_NS) : error;
 }
 
+int slot_missed(struct vhost_slot *slot, __u64 iova, bool write)
+{
+	struct vhost_queue *q = slot->request.queue;
+	int error;
+
+	atomic_store(&q->iotlb.waits, true);
+	error = vhost_iotlb_ask(q->vhost, iova, write, &slot->miss);
+	if (error == -EBUSY)
+		return slot_later(slot, SLOT_PAUSE_NS);
+	if (error)
+		return error;
+	slot->state = SLOT_MISSED;
+	slot_append(&q->missed, slot);
+	return VHOST_PARKED;
+}
+
+struct vhost_slot *slots_answered(struct vhost_queue *q)
+{
+	struct slot_list kept = {0};
+	struct vhost_slot *answered = NULL, *slot;
+
+	while ((slot = slot_pop(&q->missed))) {
+		if (!answered && vhost_iotlb_answered(q->vhost, slot->miss))
+			answered = slot;
+		else
+			slot_append(&kept, slot);
+	}
+	q->missed = kept;
+	if (answered)
+		answered->state = SLOT_SERVED;
+	return answered;
+}
+
 struct vhost_slot *slots_told(struct vhost_queue *q)
 {
 	struct vhost_slot *slot;
@@ -131,17 +164,28 @@ __u64 slots_next_ns(const struct vhost_queue *q)
 
 void queue_slots_free(struct vhost_queue *q)
 {
-	for (__u32 head = 0; head < q->slot_count; head++)
+	for (__u32 head = 0; head < q->slot_count; head++) {
 		free(queue_slot(q, (__u16)head)->request.own);
+		free(queue_slot(q, (__u16)head)->piece);
+	}
 	free(q->slots);
 	q->slots = NULL;
 	q->slot_count = 0;
 }
 
+static int slot_memory(const struct vhost_config *config, struct vhost_slot *slot)
+{
+	__u32 own = config->model->request_bytes;
+
+	if (own)
+		slot->request.own = calloc(1, own);
+	if (config->iommu)
+		slot->piece = calloc(VHOST_PIECES, sizeof(*slot->piece));
+	return (own && !slot->request.own) || (config->iommu && !slot->piece) ? -ENOMEM : 0;
+}
+
 int queue_slots(struct vhost_queue *q)
 {
-	__u32 own = q->vhost->config.model->request_bytes;
-
 	if (q->slot_count == q->size)
 		return 0;
 	queue_slots_free(q);
@@ -150,9 +194,8 @@ int queue_slots(struct vhost_queue *q)
 	if (!q->slots)
 		return failed(-ENOMEM, "no memory for a queue of %u requests", q->size);
 	q->slot_count = q->size;
-	for (__u32 head = 0; own && head < q->size; head++) {
-		queue_slot(q, (__u16)head)->request.own = calloc(1, own);
-		if (!queue_slot(q, (__u16)head)->request.own) {
+	for (__u32 head = 0; head < q->size; head++) {
+		if (slot_memory(&q->vhost->config, queue_slot(q, (__u16)head))) {
 			queue_slots_free(q);
 			return failed(-ENOMEM, "no memory for a queue of %u requests", q->size);
 		}

@@ -112,14 +112,20 @@ static void take_files(struct vhost_files *files, struct msghdr *header)
 static int wait_readable(struct vhost *vhost)
 {
 	struct pollfd polled[] = {{.fd = vhost->stop, .events = POLLIN},
-				  {.fd = vhost->connected, .events = POLLIN}};
+				  {.fd = vhost->connected, .events = POLLIN},
+				  {.fd = vhost->backend, .events = POLLIN}};
+	int error;
 
 	for (;;) {
-		if (poll(polled, 2, -1) < 0 && errno != EINTR)
+		if (poll(polled, 3, -1) < 0 && errno != EINTR)
 			return failed(-EPROTO, "cannot wait for its front-end: %s",
 				      strerror(errno));
 		if (atomic_load(&vhost->stopping) || polled[0].revents)
 			return -ECANCELED;
+		error = polled[2].revents ? vhost_iotlb_answer(vhost) : 0;
+		if (error)
+			return error;
+		polled[2].fd = vhost->backend;
 		if (polled[1].revents)
 			return 1;
 	}

@@ -23,13 +23,20 @@ static void close_descriptor(int *descriptor)
 	*descriptor = -1;
 }
 
-/* Its addresses in the front-end, or IOVAs: contiguous bytes of the guest's memory. */
+/* Contiguous bytes of the guest's memory, by their address in the front-end; or IOVAs, behind which pages may lie anywhere. */
 static int part_find(struct vhost *vhost, __u64 address, __u64 bytes, __u64 align, const char *part,
 		     __u64 *guest_address)
 {
 	__u64 together;
-	int error = memory_table_user(&vhost->table, address, guest_address, &together);
+	int error;
 
+	if (vhost_translates(vhost)) {
+		*guest_address = address;
+		together = ~address;
+		error = 0;
+	} else {
+		error = memory_table_user(&vhost->table, address, guest_address, &together);
+	}
 	if (error || together < bytes || *guest_address & (align - 1))
 		return failed(
 			-EPROTO,

@@ -21,17 +21,113 @@ static int virtqueue_direct(struct vhost_queue *q, __u64 guest_address, void *bu
 }
 
 /* A device cannot go on without its rings, and a failed page response may be followed by a good one. */
+static int virtqueue_try(struct vhost_queue *q, int error)
+{
+	struct timespec pause = timespec_of_ns(RING_PAUSE_NS);
+
+	if (!error || error == -ESHUTDOWN)
+		return error;
+	if (atomic_load(&q->vhost->stopping))
+		return -ESHUTDOWN;
+	if (queue_ordered(q) == QUEUE_ABANDON)
+		return -ECANCELED;
+	nanosleep(&pause, NULL);
+	return 1;
+}
+
+/* Asks for a translation; the queue is woken when there is an answer. */
+static int virtqueue_miss(struct vhost_queue *q, __u64 iova, bool write)
+{
+	int error;
+
+	atomic_store(&q->iotlb.waits, true);
+	error = vhost_iotlb_ask(q->vhost, iova, write, &q->iotlb.miss);
+	if (error == -EINVAL)
+		return failed(-EPROTO, "its rings at IOVA 0x%llx are mapped nowhere", iova);
+	return -EAGAIN;
+}
+
+static int virtqueue_find_page(struct vhost_queue *q, __u64 iova, size_t bytes, bool write,
+			       __u64 *guest_address)
+{
+	__u64 together;
+	int error;
+
+	queue_iotlb_enter(q);
+	error = queue_iotlb_find(q, iova, write, bytes, guest_address, &together);
+	if (error)
+		queue_iotlb_leave(q);
+	return error;
+}
+
+/*
+ * Within a page. It is made present by its guest address first, without keeping who takes the translation back waiting; if that is another's
+ * afterwards, again.
+ */
+static int virtqueue_page(struct vhost_queue *q, __u64 iova, void *buffer, size_t bytes, bool write)
+{
+	const struct vhost_config *config = &q->vhost->config;
+	__u64 before, now;
+	struct dma dma;
+	int error;
+
+	if (virtqueue_find_page(q, iova, bytes, write, &before))
+		return virtqueue_miss(q, iova, write);
+	if (config->direct) {
+		error = virtqueue_direct(q, before, buffer, bytes, write);
+		queue_iotlb_leave(q);
+		return error;
+	}
+	queue_iotlb_leave(q);
+	error = port_dma_begin(config->port, q->index, config->pasid, before + config->iova_offset,
+			       bytes, write, &dma);
+	if (error)
+		return error;
+	error = virtqueue_find_page(q, iova, bytes, write, &now);
+	if (!error) {
+		error = now == before
+				? guest_memory_dma_copy(config->memory, now, buffer, bytes, write)
+				: -EINTR;
+		queue_iotlb_leave(q);
+	}
+	port_dma_end(config->port, &dma);
+	if (error == -EFAULT)
+		port_dma_violation(config->port, dma.iova);
+	return error;
+}
+
+static int virtqueue_translated(struct vhost_queue *q, __u64 iova, char *buffer, size_t bytes,
+				bool write)
+{
+	size_t done = 0;
+	int error = 0;
+
+	while (done < bytes && error >= 0) {
+		__u64 at = iova + done;
+		size_t piece = PAGE_BYTES - (at & (PAGE_BYTES - 1));
+
+		piece = piece < bytes - done ? piece : bytes - done;
+		error = virtqueue_page(q, at, buffer + done, piece, write);
+		if (error == -EAGAIN || error == -EPROTO)
+			return error;
+		error = error == -EINTR ? 1 : virtqueue_try(q, error);
+		done += error ? 0 : piece;
+	}
+	return error < 0 ? error : 0;
+}
+
 static int virtqueue_access(struct vhost_queue *q, __u64 guest_address, void *buffer, size_t bytes,
 			    bool write)
 {
 	const struct vhost_config *config = &q->vhost->config;
-	struct timespec pause = timespec_of_ns(RING_PAUSE_NS);
 	__u64 iova = guest_address + config->iova_offset;
-	int error;
+	int error = 1;
 
+	if (vhost_translates(q->vhost))
+		return virtqueue_translated(q, guest_address, buffer, bytes, write);
 	if (guest_address >= q->vhost->bytes || bytes > q->vhost->bytes - guest_address)
 		return -EINVAL;
-	for (;;) {
+	while (error > 0) {
 		if (config->direct)
 			error = virtqueue_direct(q, guest_address, buffer, bytes, write);
 		else if (write)
@@ -40,24 +136,19 @@ static int virtqueue_access(struct vhost_queue *q, __u64 guest_address, void *bu
 		else
 			error = port_dma_read(config->port, q->index, config->pasid, iova, buffer,
 					      bytes);
-		if (!error || error == -ESHUTDOWN)
-			return error;
-		if (atomic_load(&q->vhost->stopping))
-			return -ESHUTDOWN;
-		if (queue_ordered(q) == QUEUE_ABANDON)
-			return -ECANCELED;
-		nanosleep(&pause, NULL);
+		error = virtqueue_try(q, error);
 	}
+	return error;
 }
 
-int virtqueue_read(struct vhost_queue *q, __u64 guest_address, void *to, size_t bytes)
+int virtqueue_read(struct vhost_queue *q, __u64 address, void *to, size_t bytes)
 {
-	return virtqueue_access(q, guest_address, to, bytes, false);
+	return virtqueue_access(q, address, to, bytes, false);
 }
 
-int virtqueue_write(struct vhost_queue *q, __u64 guest_address, const void *from, size_t bytes)
+int virtqueue_write(struct vhost_queue *q, __u64 address, const void *from, size_t bytes)
 {
-	return virtqueue_access(q, guest_address, (void *)from, bytes, true);
+	return virtqueue_access(q, address, (void *)from, bytes, true);
 }
 
 static __u64 available_at(const struct vhost_queue *q, __u32 entry)
@@ -93,10 +184,10 @@ static int driver_wants(struct vhost_queue *q, __u16 old, __u16 new, bool *wants
 	*wants = true;
 	if (vhost_has(q->vhost, VIRTIO_RING_F_EVENT_IDX)) {
 		error = virtqueue_read(q, available_at(q, q->ring.size), &word, sizeof(word));
-		*wants = vring_need_event(word, new, old);
+		*wants = error || vring_need_event(word, new, old);
 	} else {
 		error = virtqueue_read(q, q->ring.available, &word, sizeof(word));
-		*wants = !(word & VRING_AVAIL_F_NO_INTERRUPT);
+		*wants = error || !(word & VRING_AVAIL_F_NO_INTERRUPT);
 	}
 	return error;
 }
@@ -133,6 +224,9 @@ int virtqueue_put_used(struct vhost_queue *q, __u16 head, __u32 bytes)
 	/* Either the driver sees the index, or we that it wants to be told. */
 	atomic_thread_fence(memory_order_seq_cst);
 	error = driver_wants(q, old, new, &wants);
+	/* It is told once too often rather than twice used. */
+	if (error == -EAGAIN)
+		error = 0;
 	if (!error && wants)
 		driver_interrupt(q);
 	return error;

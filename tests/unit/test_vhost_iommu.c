@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The disk behind a virtual machine's IOMMU: descriptors and rings have IOVAs, which the front-end translates and takes back. */
+#include "tests/unit/vhost_rig.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "injectors/emu/machine_private.h"
+#include "injectors/emu/vhost/vhost_iotlb.h"
+#include "lib/base/clock.h"
+#include "tests/unit/scratch.h"
+#include "tests/unit/vhost_iommu.h"
+
+#define SECTOR 512u
+
+struct iommu_rig {
+	struct vhost_rig rig;
+	struct frontend_iommu iommu;
+};
+
+static void iommu_rig_start(struct iommu_rig *r, __u16 queues)
+{
+	pthread_mutex_lock(&r->iommu.lock);
+	for (__u16 q = 0; q < queues; q++)
+		assert_int_equal(frontend_start_queue(&r->rig.front, q, 0), 0);
+	pthread_mutex_unlock(&r->iommu.lock);
+}
+
+static void iommu_rig_open(struct iommu_rig *r, __u16 queues, __u32 size)
+{
+	vhost_plan.tenant.vm.iommu = true;
+	vhost_plan.device.queues = queues;
+	vhost_rig_open(&r->rig);
+	vhost_rig_connect(&r->rig);
+	frontend_iommu_open(&r->iommu, &r->rig.front);
+	frontend_negotiate(&r->rig.front, ~0ull);
+	assert_true(r->rig.front.features & FRONTEND_BIT(VIRTIO_F_ACCESS_PLATFORM));
+	frontend_iommu_start(&r->iommu);
+	frontend_set_inflight(&r->rig.front, queues, (__u16)size);
+	for (__u16 q = 0; q < queues; q++)
+		frontend_make_queue(&r->rig.front, q, size);
+	iommu_rig_start(r, queues);
+}
+
+static void iommu_rig_close(struct iommu_rig *r)
+{
+	frontend_iommu_close(&r->iommu);
+	vhost_rig_close(&r->rig);
+}
+
+static struct vhost_iotlb_stats iommu_rig_stats(struct iommu_rig *r)
+{
+	struct vhost_iotlb_stats stats;
+
+	vhost_iotlb_stats(r->rig.block->vhost, &stats);
+	return stats;
+}
+
+static int stop_queue(struct iommu_rig *r, __u16 index)
+{
+	int base;
+
+	pthread_mutex_lock(&r->iommu.lock);
+	base = frontend_stop_queue(&r->rig.front, index);
+	pthread_mutex_unlock(&r->iommu.lock);
+	return base;
+}
+
+static void scattered_pages_are_one_piece(void **state)
+{
+	struct frontend_io out = vhost_rig_io(VIRTIO_BLK_T_OUT, 0, RIG_DATA, 0x10000);
+	struct frontend_io in = vhost_rig_io(VIRTIO_BLK_T_IN, 0, RIG_DATA + 0x100000, 0x10000);
+	struct iommu_rig r;
+	char *memory;
+
+	vhost_rig_plan();
+	iommu_rig_open(&r, 1, 128);
+	memory = guest_memory_cpu(r.rig.memory, 0);
+	for (__u64 i = 0; i < 16; i++)
+		frontend_iommu_map(&r.iommu, RIG_DATA + i * PAGE_BYTES,
+				   RIG_DATA + (15 - i) * PAGE_BYTES, IOVA_READ);
+	for (__u32 round = 0; round < 40; round++) {
+		vhost_rig_fill(&r.rig, RIG_DATA, 0x10000, round);
+		out.indirect = in.indirect = round % 2;
+		assert_int_equal(frontend_do(&r.rig.front, 0, &out), VIRTIO_BLK_S_OK);
+		assert_int_equal(frontend_do(&r.rig.front, 0, &in), VIRTIO_BLK_S_OK);
+		for (__u64 i = 0; i < 16; i++)
+			assert_memory_equal(memory + RIG_DATA + i * PAGE_BYTES,
+					    memory + RIG_DATA + 0x100000 + (15 - i) * PAGE_BYTES,
+					    PAGE_BYTES);
+	}
+	assert_true(iommu_rig_stats(&r).misses >= 32);
+	assert_int_equal(iommu_rig_stats(&r).refused, 0);
+	assert_int_equal(stop_queue(&r, 0), 80);
+	iommu_rig_close(&r);
+}
+
+/* No mapping, or none for that: the driver sees an error, the next request is served, and nothing has been touched. */
+static void what_is_not_mapped_is_an_error(void **state)
+{
+	struct frontend_io out = vhost_rig_io(VIRTIO_BLK_T_OUT, 0, RIG_DATA, 0x3000);
+	struct frontend_io in = vhost_rig_io(VIRTIO_BLK_T_IN, 0, RIG_DATA, 0x3000);
+	struct frontend_io good = vhost_rig_io(VIRTIO_BLK_T_IN, 8, RIG_DATA + 0x100000, 0x3000);
+	struct iommu_rig r;
+
+	vhost_rig_plan();
+	iommu_rig_open(&r, 1, 16);
+	vhost_rig_fill(&r.rig, RIG_DATA, 0x3000, 5);
+	frontend_iommu_map(&r.iommu, RIG_DATA + PAGE_BYTES, RIG_DATA + PAGE_BYTES, IOVA_READ);
+	assert_int_equal(frontend_do(&r.rig.front, 0, &out), VIRTIO_BLK_S_OK);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(frontend_do(&r.rig.front, 0, &in), VIRTIO_BLK_S_IOERR);
+		assert_int_equal(frontend_do(&r.rig.front, 0, &good), VIRTIO_BLK_S_OK);
+	}
+	assert_true(vhost_rig_holds(&r.rig, RIG_DATA, 0x3000, 5));
+	frontend_iommu_map(&r.iommu, RIG_DATA + PAGE_BYTES, IOMMU_NOTHING, 0);
+	assert_int_equal(frontend_do(&r.rig.front, 0, &out), VIRTIO_BLK_S_IOERR);
+	frontend_iommu_map(&r.iommu, RIG_DATA + PAGE_BYTES, RIG_DATA + PAGE_BYTES, 3);
+	assert_int_equal(frontend_do(&r.rig.front, 0, &in), VIRTIO_BLK_S_OK);
+	assert_true(iommu_rig_stats(&r).refused >= 2);
+	assert_int_equal(vhost_rig_stats(&r.rig).broken, 0);
+	iommu_rig_close(&r);
+}
+
+static void a_ring_that_is_mapped_nowhere_breaks_the_queue(void **state)
+{
+	struct frontend_io in = vhost_rig_io(VIRTIO_BLK_T_IN, 0, RIG_DATA, 0x1000);
+	struct iommu_rig r;
+
+	vhost_rig_plan();
+	iommu_rig_open(&r, 2, 16);
+	assert_int_equal(frontend_do(&r.rig.front, 0, &in), VIRTIO_BLK_S_OK);
+	frontend_iommu_map(&r.iommu, FRONTEND_RINGS, IOMMU_NOTHING, 0);
+	assert_true(frontend_submit(&r.rig.front, 0, &in) >= 0);
+	frontend_kick(&r.rig.front, 0);
+	assert_true(frontend_broken(&r.rig.front, 0));
+	assert_int_equal(frontend_do(&r.rig.front, 1, &in), VIRTIO_BLK_S_OK);
+	iommu_rig_close(&r);
+}
+
+/* Once it has been answered, what was taken back is the driver's: reads that are under way reach it no more. */
+static void what_is_taken_back_is_not_touched(enum vhost_on_fault on_fault)
+{
+	struct frontend_io in = vhost_rig_io(VIRTIO_BLK_T_IN, 0, RIG_DATA, 0x8000);
+	struct iommu_rig r;
+
+	vhost_rig_plan();
+	vhost_plan.block->vhost.on_fault = on_fault;
+	iommu_rig_open(&r, 1, 128);
+	for (__u32 round = 0; round < 300; round++) {
+		__u64 page = RIG_DATA + (round % 8) * PAGE_BYTES;
+		__u64 before = r.iommu.page[page / PAGE_BYTES];
+		__u64 after = RIG_DATA + 0x200000 + (round % 100) * PAGE_BYTES;
+		int sent = 0;
+
+		while (sent < 8 && frontend_submit(&r.rig.front, 0, &in) >= 0)
+			sent++;
+		frontend_kick(&r.rig.front, 0);
+		frontend_iommu_map(&r.iommu, page, after, 3);
+		vhost_rig_fill(&r.rig, before, PAGE_BYTES, round);
+		while (sent--)
+			assert_true(frontend_reap(&r.rig.front, 0, NULL) >= 0);
+		assert_true(vhost_rig_holds(&r.rig, before, PAGE_BYTES, round));
+	}
+	iommu_rig_close(&r);
+}
+
+static void what_is_taken_back_is_not_touched_when_parked(void **state)
+{
+	what_is_taken_back_is_not_touched(VHOST_PARK);
+}
+
+static void what_is_taken_back_is_not_touched_when_paused(void **state)
+{
+	what_is_taken_back_is_not_touched(VHOST_PAUSE);
+}
+
+static void answers_that_are_taken_back_are_asked_for_again(void **state)
+{
+	struct frontend_io in = vhost_rig_io(VIRTIO_BLK_T_IN, 0, RIG_DATA, 0x8000);
+	struct iommu_rig r;
+
+	vhost_rig_plan();
+	iommu_rig_open(&r, 1, 16);
+	atomic_store(&r.iommu.fickle, true);
+	for (__u64 i = 0; i < 50; i++) {
+		in.piece[0].guest_address = RIG_DATA + i * 0x9000;
+		assert_int_equal(frontend_do(&r.rig.front, 0, &in), VIRTIO_BLK_S_OK);
+	}
+	assert_true(atomic_load(&r.iommu.misses) > 50 * 8);
+	iommu_rig_close(&r);
+}
+
+/* The front-end that waits for the queue to stop answers nothing meanwhile: what was begun is done after the next start. */
+static void a_queue_that_waits_for_an_answer_stops(void **state)
+{
+	struct frontend_io in = vhost_rig_io(VIRTIO_BLK_T_IN, 0, RIG_DATA, 0x8000);
+	struct iommu_rig r;
+	__u64 start;
+	int head;
+
+	vhost_rig_plan();
+	iommu_rig_open(&r, 1, 16);
+	vhost_rig_fill(&r.rig, RIG_DATA, 0x8000, 9);
+	assert_int_equal(frontend_do(&r.rig.front, 0,
+				     &(struct frontend_io){.type = VIRTIO_BLK_T_OUT,
+							   .piece = {{RIG_DATA, 0x8000}},
+							   .pieces = 1}),
+			 VIRTIO_BLK_S_OK);
+	in.piece[0].guest_address = RIG_DATA + 0x100000;
+	atomic_store(&r.iommu.silent, true);
+	head = frontend_submit(&r.rig.front, 0, &in);
+	frontend_kick(&r.rig.front, 0);
+	while (!iommu_rig_stats(&r).misses || !vhost_rig_stats(&r.rig).requests)
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	start = monotonic_ns();
+	assert_true(stop_queue(&r, 0) >= 0);
+	assert_true(monotonic_ns() - start < VHOST_DRAIN_NS);
+	/* A channel anew, whose other end answers. */
+	frontend_iommu_close(&r.iommu);
+	r.rig.front.iommu = &r.iommu;
+	pthread_mutex_init(&r.iommu.lock, NULL);
+	atomic_store(&r.iommu.silent, false);
+	frontend_iommu_start(&r.iommu);
+	pthread_mutex_lock(&r.iommu.lock);
+	assert_int_equal(frontend_start_queue(&r.rig.front, 0, 1), 0);
+	pthread_mutex_unlock(&r.iommu.lock);
+	assert_int_equal(frontend_reap(&r.rig.front, 0, NULL), head);
+	assert_true(vhost_rig_holds(&r.rig, RIG_DATA + 0x100000, 0x8000, 9));
+	iommu_rig_close(&r);
+}
+
+struct iommu_evictor {
+	struct vhost_rig *rig;
+	atomic_bool stop;
+};
+
+static void *evict_beside(void *argument)
+{
+	struct iommu_evictor *evictor = argument;
+
+	for (__u64 i = 0; !atomic_load(&evictor->stop); i++)
+		(void)evict_page(evictor->rig->machine, 0,
+				 i * 7919 % (RIG_MEMORY / PAGE_BYTES) * PAGE_BYTES,
+				 i % 3 ? EVICT_MAJOR : EVICT_MINOR);
+	return NULL;
+}
+
+/* Pages go, translations go, and pages behind them change, under two queues. */
+static void nothing_is_wrong_under_evictions(enum vhost_on_fault on_fault)
+{
+	struct iommu_rig r;
+	struct iommu_evictor evictor = {.rig = &r.rig};
+	pthread_t thread;
+
+	vhost_rig_plan();
+	vhost_plan.block->vhost.on_fault = on_fault;
+	iommu_rig_open(&r, 2, 32);
+	pthread_create(&thread, NULL, evict_beside, &evictor);
+	for (__u32 i = 0; i < 299; i++) {
+		__u64 from = RIG_DATA + (i % 13) * 0x8000, to = from + 0x200000;
+		__u64 page = to + (i % 8) * PAGE_BYTES, other = RIG_DATA + 0x400000;
+		struct frontend_io out =
+			vhost_rig_io(VIRTIO_BLK_T_OUT, (i % 100) * 64ull, from, 0x8000);
+		struct frontend_io in =
+			vhost_rig_io(VIRTIO_BLK_T_IN, (i % 100) * 64ull, to, 0x8000);
+
+		out.indirect = in.indirect = i % 2;
+		vhost_rig_fill(&r.rig, from, 0x8000, i);
+		assert_int_equal(frontend_do(&r.rig.front, i % 2, &out), VIRTIO_BLK_S_OK);
+		frontend_iommu_map(&r.iommu, page, i % 3 ? page : other, 3);
+		assert_int_equal(frontend_do(&r.rig.front, !(i % 2), &in), VIRTIO_BLK_S_OK);
+		if (i % 3 == 0) {
+			memcpy(guest_memory_cpu(r.rig.memory, page),
+			       guest_memory_cpu(r.rig.memory, other), PAGE_BYTES);
+			frontend_iommu_map(&r.iommu, page, page, 3);
+		}
+		assert_true(vhost_rig_holds(&r.rig, to, 0x8000, i));
+	}
+	atomic_store(&evictor.stop, true);
+	pthread_join(thread, NULL);
+	assert_int_equal(stop_queue(&r, 0), 299);
+	assert_int_equal(stop_queue(&r, 1), 299);
+	iommu_rig_close(&r);
+}
+
+static void nothing_is_wrong_when_parked(void **state)
+{
+	nothing_is_wrong_under_evictions(VHOST_PARK);
+}
+
+static void nothing_is_wrong_when_paused(void **state)
+{
+	nothing_is_wrong_under_evictions(VHOST_PAUSE);
+}
+
+/* Each of them is the end of its connection, and of nothing else. */
+static void messages_that_make_no_sense_are_refused(void **state)
+{
+	const struct vhost_user_iotlb cases[] = {
+		{FRONTEND_IOVA, 0, FRONTEND_USER, 3, VHOST_USER_IOTLB_UPDATE},
+		{FRONTEND_IOVA, PAGE_BYTES - 1, FRONTEND_USER, 3, VHOST_USER_IOTLB_UPDATE},
+		{FRONTEND_IOVA + 1, PAGE_BYTES, FRONTEND_USER, 3, VHOST_USER_IOTLB_UPDATE},
+		{0 - PAGE_BYTES, 2 * PAGE_BYTES, FRONTEND_USER, 3, VHOST_USER_IOTLB_UPDATE},
+		{0, 0 - PAGE_BYTES, FRONTEND_USER, 3, VHOST_USER_IOTLB_UPDATE},
+		{FRONTEND_IOVA, PAGE_BYTES, FRONTEND_USER - PAGE_BYTES, 3, VHOST_USER_IOTLB_UPDATE},
+		{FRONTEND_IOVA, 2 * PAGE_BYTES, FRONTEND_USER + RIG_MEMORY - PAGE_BYTES, 3,
+		 VHOST_USER_IOTLB_UPDATE},
+		{FRONTEND_IOVA, PAGE_BYTES, FRONTEND_USER, 0, VHOST_USER_IOTLB_UPDATE},
+		{FRONTEND_IOVA, PAGE_BYTES, FRONTEND_USER, 4, VHOST_USER_IOTLB_UPDATE},
+		{FRONTEND_IOVA, 0, 0, 0, VHOST_USER_IOTLB_INVALIDATE},
+		{FRONTEND_IOVA, 0 - PAGE_BYTES, 0, 0, VHOST_USER_IOTLB_INVALIDATE},
+		{FRONTEND_IOVA, PAGE_BYTES, FRONTEND_USER, 3, VHOST_USER_IOTLB_MISS},
+		{FRONTEND_IOVA, PAGE_BYTES, FRONTEND_USER, 3, VHOST_USER_IOTLB_ACCESS_FAIL},
+		{FRONTEND_IOVA, PAGE_BYTES, FRONTEND_USER, 3, 0},
+	};
+	const struct vhost_user_iotlb all = {.type = VHOST_USER_IOTLB_INVALIDATE};
+	struct frontend_iommu iommu;
+	struct vhost_rig rig;
+
+	vhost_rig_plan();
+	vhost_plan.tenant.vm.iommu = true;
+	vhost_rig_open(&rig);
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		vhost_rig_connect(&rig);
+		frontend_iommu_open(&iommu, &rig.front);
+		frontend_negotiate(&rig.front, ~0ull);
+		assert_int_equal(
+			frontend_ask(&rig.front, VHOST_USER_IOTLB_MSG, &all, sizeof(all), NULL, 0),
+			0);
+		assert_int_equal(frontend_ask(&rig.front, VHOST_USER_IOTLB_MSG, &cases[i],
+					      sizeof(cases[i]), NULL, 0),
+				 1);
+		assert_int_equal(
+			frontend_ask(&rig.front, VHOST_USER_IOTLB_MSG, &all, sizeof(all), NULL, 0),
+			-1);
+		frontend_hang_up(&rig.front);
+	}
+	assert_int_equal(vhost_rig_stats(&rig).refused, COUNT(cases));
+	vhost_rig_close(&rig);
+}
+
+static void an_answer_to_nothing_is_refused(void **state)
+{
+	const struct vhost_user_header header = {VHOST_USER_BACKEND_IOTLB_MSG,
+						 VHOST_USER_VERSION | VHOST_USER_FLAG_REPLY, 8};
+	unsigned char answer[sizeof(header) + 8] = {0};
+	struct frontend_io in = vhost_rig_io(VIRTIO_BLK_T_IN, 0, RIG_DATA, 0x1000);
+	struct pollfd polled;
+	struct iommu_rig r;
+
+	memcpy(answer, &header, sizeof(header));
+	vhost_rig_plan();
+	iommu_rig_open(&r, 1, 16);
+	assert_int_equal(frontend_do(&r.rig.front, 0, &in), VIRTIO_BLK_S_OK);
+	while (iommu_rig_stats(&r).misses != atomic_load(&r.iommu.misses))
+		;
+	assert_int_equal(send(r.iommu.channel, answer, sizeof(answer), MSG_NOSIGNAL),
+			 sizeof(answer));
+	polled = (struct pollfd){.fd = r.rig.front.socket, .events = POLLIN};
+	assert_int_equal(poll(&polled, 1, 60000), 1);
+	while (vhost_rig_stats(&r.rig).connected)
+		;
+	assert_int_equal(vhost_rig_stats(&r.rig).refused, 1);
+	iommu_rig_close(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(scattered_pages_are_one_piece),
+		cmocka_unit_test(what_is_not_mapped_is_an_error),
+		cmocka_unit_test(a_ring_that_is_mapped_nowhere_breaks_the_queue),
+		cmocka_unit_test(what_is_taken_back_is_not_touched_when_parked),
+		cmocka_unit_test(what_is_taken_back_is_not_touched_when_paused),
+		cmocka_unit_test(answers_that_are_taken_back_are_asked_for_again),
+		cmocka_unit_test(a_queue_that_waits_for_an_answer_stops),
+		cmocka_unit_test(nothing_is_wrong_when_parked),
+		cmocka_unit_test(nothing_is_wrong_when_paused),
+		cmocka_unit_test(messages_that_make_no_sense_are_refused),
+		cmocka_unit_test(an_answer_to_nothing_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}

@@ -47,6 +47,19 @@ static int virtqueue_miss(struct vhost_queue *q, __u64 iova, bool write)
 	return -EAGAIN;
 }
 
+static int virtqueue_copy(struct port *port, const struct dma *dma, void *buffer, size_t bytes,
+			  bool write)
+{
+	void *at = dma->iov[0].iov_base;
+	int error;
+
+	do
+		error = write ? dma_guard_copy(at, buffer, bytes)
+			      : dma_guard_copy(buffer, at, bytes);
+	while (error == -EFAULT && !port_dma_undiscard(port, dma));
+	return error;
+}
+
 static int virtqueue_find_page(struct vhost_queue *q, __u64 iova, size_t bytes, bool write,
 			       __u64 *guest_address)
 {
@@ -85,9 +98,8 @@ static int virtqueue_page(struct vhost_queue *q, __u64 iova, void *buffer, size_
 		return error;
 	error = virtqueue_find_page(q, iova, bytes, write, &now);
 	if (!error) {
-		error = now == before
-				? guest_memory_dma_copy(config->memory, now, buffer, bytes, write)
-				: -EINTR;
+		error = now == before ? virtqueue_copy(config->port, &dma, buffer, bytes, write)
+				      : -EINTR;
 		queue_iotlb_leave(q);
 	}
 	port_dma_end(config->port, &dma);

@@ -126,6 +126,8 @@ static int print_lines(const struct vm_lines *lines)
 		return err;
 	for (size_t i = 0; !err && i < campaign.sweep.points; i++)
 		err = print_point(&campaign, i, &count);
+	if (err == -EBADMSG)
+		failed_in(err, "%s", campaign.text->path);
 	if (!err && !count)
 		err = failed(-EBADMSG,
 			     "%s: has no virtual machine; accepted: a tenant with backend=vm",

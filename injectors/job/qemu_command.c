@@ -12,26 +12,6 @@
 #define COMMAS	      512 /* bytes of a value in which commas are doubled */
 #define FIRST_CHASSIS 64  /* of our root ports: below are those of others */
 
-/* Which device of QEMU's stands for a model. */
-static const struct {
-	const char *model, *device;
-} vm_models[] = {
-	{"block", "vhost-user-blk-pci"},
-};
-
-static const char *device_of(const struct device_class *class)
-{
-	for (size_t i = 0; i < sizeof(vm_models) / sizeof(vm_models[0]); i++)
-		if (!strcmp(vm_models[i].model, class->name))
-			return vm_models[i].device;
-	return NULL;
-}
-
-bool vm_has_model(const struct device_class *class)
-{
-	return device_of(class) && class->vhost;
-}
-
 /* "-m" and "--m"; of "-M" the long form. */
 static const char *option_of(const char *word)
 {
@@ -60,20 +40,20 @@ static int too_many(const struct tenant_config *tenant)
 }
 
 /* One word of ours. */
-__attribute__((format(printf, 2, 3))) static int word_add(struct qemu_command *arguments,
+__attribute__((format(printf, 2, 3))) static int word_add(struct qemu_command *command,
 							  const char *format, ...)
 {
 	va_list values;
 	int length;
 
-	if (arguments->count == QEMU_WORDS_MAX)
+	if (command->count == QEMU_WORDS_MAX)
 		return -E2BIG;
 	va_start(values, format);
-	length = vasprintf(&arguments->added[arguments->added_count], format, values);
+	length = vasprintf(&command->added[command->added_count], format, values);
 	va_end(values);
 	if (length < 0)
 		return -ENOMEM;
-	arguments->argv[arguments->count++] = arguments->added[arguments->added_count++];
+	command->argv[command->count++] = command->added[command->added_count++];
 	return 0;
 }
 
@@ -101,7 +81,58 @@ static void device_id(const struct device_config *device, __u32 index, char id[6
 			*c = '_';
 }
 
-static int add_device(struct qemu_command *arguments, const struct qemu_command_config *config,
+/* What stands for a model behind its chardev `id`; `place`: where the device is, with a comma before it. */
+typedef int model_add(struct qemu_command *command, const struct device_config *device,
+		      const char *id, const char *place);
+
+static int add_disk(struct qemu_command *command, const struct device_config *device,
+		    const char *id, const char *place)
+{
+	return word_add(command, "-device")
+		       ?: word_add(command,
+				   "vhost-user-blk-pci,chardev=%s,num-queues=%u,"
+				   "queue-size=%u%s",
+				   id, device->queues, device->queue_depth, place);
+}
+
+/* Two vectors besides those of its queues: configuration and control. No ROM to boot from. */
+static int add_nic(struct qemu_command *command, const struct device_config *device, const char *id,
+		   const char *place)
+{
+	char queues[48] = "";
+
+	if (device->queues > 1)
+		snprintf(queues, sizeof(queues), ",mq=on,vectors=%u", 2 * device->queues + 2);
+	return word_add(command, "-netdev")
+		       ?: word_add(command, "vhost-user,id=%s-net,chardev=%s,queues=%u", id, id,
+				   device->queues)
+		       ?: word_add(command, "-device")
+		       ?: word_add(command, "virtio-net-pci,netdev=%s-net,romfile=%s%s", id, queues,
+				   place);
+}
+
+static const struct {
+	const char *model;
+	model_add *add;
+} vm_models[] = {
+	{"block", add_disk},
+	{"nic", add_nic},
+};
+
+static model_add *adder_of(const struct device_class *class)
+{
+	for (size_t i = 0; class->vhost && i < sizeof(vm_models) / sizeof(vm_models[0]); i++)
+		if (!strcmp(vm_models[i].model, class->name))
+			return vm_models[i].add;
+	return NULL;
+}
+
+bool vm_has_model(const struct device_class *class)
+{
+	return adder_of(class) != NULL;
+}
+
+static int add_device(struct qemu_command *command, const struct qemu_command_config *config,
 		      __u32 index, __u32 place)
 {
 	const struct device_config *device = &config->machine->devices[index];
@@ -110,23 +141,21 @@ static int add_device(struct qemu_command *arguments, const struct qemu_command_
 	int err;
 
 	device_id(device, index, id);
-	err = word_add(arguments, "-chardev")
-		      ?: word_add(arguments, "socket,id=%s,path=%s%s", id,
+	err = word_add(command, "-chardev")
+		      ?: word_add(command, "socket,id=%s,path=%s%s", id,
 				  qemu_value(config->sockets[index], path),
 				  config->reconnect ? ",reconnect=1" : "");
 	if (!err && iommu) {
 		snprintf(bus, sizeof(bus),
 			 ",bus=%s-port,iommu_platform=on,ats=on,disable-legacy=on", id);
-		err = word_add(arguments, "-device")
-			      ?: word_add(arguments, "pcie-root-port,id=%s-port,chassis=%u,slot=%u",
+		err = word_add(command, "-device")
+			      ?: word_add(command, "pcie-root-port,id=%s-port,chassis=%u,slot=%u",
 					  id, FIRST_CHASSIS + place, FIRST_CHASSIS + place);
 	}
-	return err ?: word_add(arguments, "-device") ?:
-	       word_add(arguments, "%s,chardev=%s,num-queues=%u,queue-size=%u%s",
-			device_of(device->class), id, device->queues, device->queue_depth, bus);
+	return err ?: adder_of(device->class)(command, device, id, bus);
 }
 
-static int add_memory(struct qemu_command *arguments, const struct tenant_config *tenant,
+static int add_memory(struct qemu_command *command, const struct tenant_config *tenant,
 		      const char *const *given, unsigned int count)
 {
 	char machine[64] = "memory-backend=faultline", name[COMMAS];
@@ -138,21 +167,21 @@ static int add_memory(struct qemu_command *arguments, const struct tenant_config
 			 qemu_words_value(given, count, "machine") ? "" : "q35,");
 	err = qemu_words_value(given, count, "name")
 		      ? 0
-		      : (word_add(arguments, "-name")
-				 ?: word_add(arguments, "%s", qemu_value(tenant->name, name)));
+		      : (word_add(command, "-name")
+				 ?: word_add(command, "%s", qemu_value(tenant->name, name)));
 	if (!err)
-		err = word_add(arguments, "-object") ?:
-		      word_add(arguments, "memory-backend-memfd,id=faultline,size=%llu,share=on",
+		err = word_add(command, "-object") ?:
+		      word_add(command, "memory-backend-memfd,id=faultline,size=%llu,share=on",
 			       tenant->memory) ?:
-		      word_add(arguments, "-machine") ?: word_add(arguments, "%s", machine);
+		      word_add(command, "-machine") ?: word_add(command, "%s", machine);
 	if (!err && tenant->vm.iommu)
-		err = word_add(arguments, "-device")
-			      ?: word_add(arguments, "intel-iommu,device-iotlb=on,intremap=on");
+		err = word_add(command, "-device")
+			      ?: word_add(command, "intel-iommu,device-iotlb=on,intremap=on");
 	return err;
 }
 
 /* The guest's first serial port is what is captured. What the job says of any of these is left to it. */
-static int add_console(struct qemu_command *arguments, const char *const *given, unsigned int count)
+static int add_console(struct qemu_command *command, const char *const *given, unsigned int count)
 {
 	static const struct {
 		const char *option, *value;
@@ -163,8 +192,8 @@ static int add_console(struct qemu_command *arguments, const char *const *given,
 		return 0;
 	for (size_t i = 0; !err && i < sizeof(consoles) / sizeof(consoles[0]); i++)
 		if (!qemu_words_value(given, count, consoles[i].option + 1))
-			err = word_add(arguments, "%s", consoles[i].option)
-				      ?: word_add(arguments, "%s", consoles[i].value);
+			err = word_add(command, "%s", consoles[i].option)
+				      ?: word_add(command, "%s", consoles[i].value);
 	return err;
 }
 
@@ -190,41 +219,41 @@ int qemu_words_split(const struct tenant_config *tenant, struct program_words *w
 	return 0;
 }
 
-static int arguments_fill(struct qemu_command *arguments, const struct qemu_command_config *config)
+static int arguments_fill(struct qemu_command *command, const struct qemu_command_config *config)
 {
 	const struct tenant_config *tenant = &config->machine->tenants[config->tenant];
 	char *given[PROGRAM_WORDS + 1];
 	const char *program;
 	unsigned int first;
 	__u32 place = 0;
-	int err = qemu_words_split(tenant, &arguments->words, given, &program, &first);
+	int err = qemu_words_split(tenant, &command->words, given, &program, &first);
 
 	if (err)
 		return err;
-	arguments->given = arguments->words.count - first;
-	err = word_add(arguments, "%s", program);
+	command->given = command->words.count - first;
+	err = word_add(command, "%s", program);
 	if (!err)
-		err = add_memory(arguments, tenant, (const char *const *)given + first,
-				 arguments->given);
+		err = add_memory(command, tenant, (const char *const *)given + first,
+				 command->given);
 	if (!err && config->console)
-		err = add_console(arguments, (const char *const *)given + first, arguments->given);
+		err = add_console(command, (const char *const *)given + first, command->given);
 	for (__u32 d = 0; !err && d < config->machine->device_count; d++)
 		if (config->machine->devices[d].tenant == config->tenant)
-			err = add_device(arguments, config, d, place++);
-	for (unsigned int i = 0; !err && i < arguments->given; i++) {
-		if (arguments->count == QEMU_WORDS_MAX)
+			err = add_device(command, config, d, place++);
+	for (unsigned int i = 0; !err && i < command->given; i++) {
+		if (command->count == QEMU_WORDS_MAX)
 			err = -E2BIG;
 		else
-			arguments->argv[arguments->count++] = given[first + i];
+			command->argv[command->count++] = given[first + i];
 	}
-	arguments->argv[arguments->count] = NULL;
+	command->argv[command->count] = NULL;
 	if (err == -ENOMEM)
 		return failed(err, "no memory for the arguments of virtual machine %s",
 			      tenant->name);
 	return err == -E2BIG ? too_many(tenant) : err;
 }
 
-int qemu_command_build(struct qemu_command **arguments, const struct qemu_command_config *config)
+int qemu_command_build(struct qemu_command **command, const struct qemu_command_config *config)
 {
 	struct qemu_command *new = calloc(1, sizeof(*new));
 	int err;
@@ -236,17 +265,17 @@ int qemu_command_build(struct qemu_command **arguments, const struct qemu_comman
 		qemu_command_free(new);
 		return err;
 	}
-	*arguments = new;
+	*command = new;
 	return 0;
 }
 
-void qemu_command_free(struct qemu_command *arguments)
+void qemu_command_free(struct qemu_command *command)
 {
-	if (!arguments)
+	if (!command)
 		return;
-	for (unsigned int i = 0; i < arguments->added_count; i++)
-		free(arguments->added[i]);
-	free(arguments);
+	for (unsigned int i = 0; i < command->added_count; i++)
+		free(command->added[i]);
+	free(command);
 }
 
 /* As a shell takes it for one word. */
@@ -267,16 +296,16 @@ static void print_word(const char *word, FILE *file)
 	fputc('\'', file);
 }
 
-void qemu_command_print(const struct qemu_command *arguments, const char *library,
-			const char *socket, FILE *file)
+void qemu_command_print(const struct qemu_command *command, const char *library, const char *socket,
+			FILE *file)
 {
 	fputs(VM_SOCKET_VARIABLE "=", file);
 	print_word(socket, file);
 	fputs(" LD_PRELOAD=", file);
 	print_word(library, file);
-	for (unsigned int i = 0; i < arguments->count; i++) {
+	for (unsigned int i = 0; i < command->count; i++) {
 		fputc(' ', file);
-		print_word(arguments->argv[i], file);
+		print_word(command->argv[i], file);
 	}
 	fputc('\n', file);
 }

@@ -4,6 +4,7 @@
  *
  *	-object memory-backend-memfd,id=faultline,size=...,share=on -machine memory-backend=faultline
  *	-chardev socket,id=faultline-DEVICE,path=... -device vhost-user-blk-pci,chardev=faultline-DEVICE,...
+ *	-chardev ... -netdev vhost-user,id=faultline-DEVICE-net,chardev=faultline-DEVICE -device virtio-net-pci,...
  *
  * With viommu an intel-iommu in a q35, and a root port above each device, as ATS needs one.
  */
@@ -38,11 +39,11 @@ struct qemu_command_config {
 };
 
 /* -EINVAL with a sentence: the job's words, or too many of them; -ENOMEM. */
-int qemu_command_build(struct qemu_command **arguments, const struct qemu_command_config *config);
+int qemu_command_build(struct qemu_command **command, const struct qemu_command_config *config);
 /* For a shell: variables, program, arguments, quoted where needed, and the line's end. */
-void qemu_command_print(const struct qemu_command *arguments, const char *library,
-			const char *socket, FILE *file);
-void qemu_command_free(struct qemu_command *arguments);
+void qemu_command_print(const struct qemu_command *command, const char *library, const char *socket,
+			FILE *file);
+void qemu_command_free(struct qemu_command *command);
 
 /* Of a tenant's words, the first argument's place in `argv`, whose program is *program. -EINVAL with a sentence. */
 int qemu_words_split(const struct tenant_config *tenant, struct program_words *words,

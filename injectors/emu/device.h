@@ -174,6 +174,9 @@ int port_dma_undiscard(struct port *port, const struct dma *dma);
 /* The DMA mapping of referenced pages was found absent: an invariant is broken, the machine counts. */
 void port_dma_violation(struct port *port, __u64 iova);
 
+/* The calling thread does the DMA of this queue from now on, without lookups (lookup=uffd): what it finds absent is a fault of the queue's. */
+void port_direct_thread(struct port *port, __u16 queue);
+
 /* Time this queue has been paused on faults so far, over all DMA calls. Any thread. */
 __u64 port_blocked_ns(const struct port *port, __u16 queue);
 /* When the last fault of this queue was over for which a page was requested; 0: none yet. For the queue's
@@ -190,6 +193,7 @@ struct device_setup {
 	struct machine *machine;     /* for pins (pins.h) */
 	__u32 index;		     /* of the device in it */
 	struct guest_memory *memory; /* of its tenant */
+	bool direct;		     /* it accesses that as it is mapped (lookup=uffd) */
 	bool iommu;	    /* its tenant is a virtual machine that has an IOMMU of its own */
 	const char *tenant; /* its tenant's name */
 	const char *name;   /* the device's, within its tenant */

@@ -5,6 +5,8 @@
  *   pa-bitmap  VPRI section 4.1: 2 bits per 4 KiB of IOVA in device memory (present, writable); the
  *		host's invalidations arrive synchronously through the EMQ; after a page response
  *		the device sets the PAEs itself.
+ *   uffd	of a virtual machine's memory: none of these. The device accesses the memory as it is mapped, the
+ *		kernel finds what is absent, and the pager brings it: no page request, no IOPT, no invalidation
  *   ats	PCIe ATS: a DevTLB (lib/translate/tlb.h); a miss asks the domain's IOMMU,
  *		its IOTLB if there is one, else the IOPT;
  *		invalidations drop DevTLB entries.
@@ -34,7 +36,8 @@
 #include "injectors/emu/iommu.h"
 #include "lib/translate/cache.h"
 
-enum lookup_kind { LOOKUP_PA_BITMAP, LOOKUP_ATS };
+/* LOOKUP_UFFD: nobody looks (port_direct.c); its lookup is as of a device that has nothing mapped. */
+enum lookup_kind { LOOKUP_PA_BITMAP, LOOKUP_ATS, LOOKUP_UFFD };
 
 struct lookup_config {
 	enum lookup_kind kind;

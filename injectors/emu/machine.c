@@ -52,6 +52,7 @@ static int start_device(struct machine *machine, __u32 index)
 		.index = index,
 		.memory = machine->tenants[device->config.tenant].memory,
 		.iommu = machine->tenants[device->config.tenant].config.vm.iommu,
+		.direct = device->config.lookup == LOOKUP_UFFD,
 		.tenant = machine->tenants[device->config.tenant].config.name,
 		.name = device->config.name,
 		.traffic = machine_traffic(machine, index),

@@ -63,6 +63,7 @@ static int build_tenant(struct machine *machine, __u32 index)
 	struct guest_memory_config memory;
 	int error;
 
+	tenant->machine = machine;
 	tenant->config = machine->config.tenants[index];
 	tenant->physical = (index + 1ull) << PHYSICAL_STRIDE_BITS;
 	memory = (struct guest_memory_config){
@@ -72,6 +73,7 @@ static int build_tenant(struct machine *machine, __u32 index)
 		.unprotected = tenant->config.unprotected,
 		.directory = machine->config.directory[0] ? machine->config.directory : NULL,
 		.tenant = index,
+		.watch = machine_watch(tenant),
 		.injections = machine->injections,
 		.wait_room = machine->limit ? memory_limit_wait_room : NULL,
 		.room = machine->limit,
@@ -159,6 +161,8 @@ static int build_port(struct machine *machine, __u32 index)
 		.reenable_ns = device->config.reenable_ns,
 		.physical = tenant->physical,
 		.memory = tenant->memory,
+		.direct = device->config.lookup == LOOKUP_UFFD,
+		.iova_offset = device->iova_offset,
 		.lookup = device->lookup,
 		.service = machine->service,
 		.injections = machine->injections,

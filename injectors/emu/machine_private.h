@@ -20,6 +20,7 @@
 #include "lib/base/random.h"
 
 struct tenant {
+	struct machine *machine; /* that it is in */
 	struct tenant_config config;
 	struct guest_memory *memory;
 	struct page_locks *locks;     /* keep a resolve and an eviction apart */
@@ -90,6 +91,9 @@ void machine_dismantle(struct machine *machine);
 int machine_build_driver(struct machine *machine, __u32 index);
 /* The [traffic] of a device, NULL if it has none. */
 const struct traffic_config *machine_traffic(const struct machine *machine, __u32 device);
+
+/* machine_direct.c: tells the devices of a virtual machine what their own accesses have met. */
+struct memory_watch machine_watch(struct tenant *tenant);
 
 /* machine_vms.c: what listens for a virtual machine's memory; 0 for other tenants. After their memory. */
 int machine_build_vm(struct machine *machine, __u32 tenant);

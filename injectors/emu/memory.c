@@ -95,6 +95,7 @@ int guest_memory_create(struct guest_memory **memory, const struct guest_memory_
 	created->injections = config->injections;
 	created->wait_room = config->wait_room;
 	created->room = config->room;
+	created->watch = config->watch;
 	created->vm = config->backend == MEMORY_VM;
 	created->unprotected = created->vm && config->unprotected;
 	created->memfd = created->backing = created->cpu_faults = created->dma_faults = -1;

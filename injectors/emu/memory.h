@@ -27,6 +27,27 @@ enum memory_backend { MEMORY_PAGER, MEMORY_SWAP, MEMORY_VM };
 enum page_origin { PAGE_ZERO, PAGE_FILE, PAGE_SWAP };
 enum evict_kind { EVICT_MINOR, EVICT_MAJOR };
 
+/* An access to guest_memory_cpu() that found its page absent, and waits; nobody had asked for the page (guest_memory_resolve()). */
+struct memory_access {
+	__u64 guest_address; /* of the page */
+	__u64 begin_ns;
+	__u32 tid; /* of the thread */
+	bool write;
+	/* The watcher's */
+	void *device;
+	__u16 queue;
+	__u64 fault, delay_ns; /* delay: until the page is brought */
+};
+
+/* Who wants to know of them: of devices that access their guest's memory as it is, and have the kernel find what is absent. By the pager's thread. */
+struct memory_watch {
+	/* Whether it is a device's. */
+	bool (*begins)(void *argument, struct memory_access *access);
+	/* The page is there, before the access goes on. */
+	void (*ends)(void *argument, const struct memory_access *access, bool major);
+	void *argument;
+};
+
 struct guest_memory_config {
 	__u64 bytes;	/* multiple of HUGE_BYTES, 2 MiB to 64 GiB */
 	__u64 physical; /* host physical base of this tenant's RAM, multiple of 1 GiB */
@@ -36,6 +57,7 @@ struct guest_memory_config {
 	const char
 		*directory; /* where the unlinked backing file lives; NULL: $TMPDIR or /var/tmp */
 	__u32 tenant;	    /* for the truth log */
+	struct memory_watch watch;	 /* MEMORY_VM; all NULL: nobody */
 	struct inject_table *injections; /* whose INJECT_RESOLVE delays apply; may be NULL */
 	/* Called by the pager before it brings each page (memory_limit.h); NULL: nobody limits it. */
 	void (*wait_room)(void *argument);

@@ -100,6 +100,7 @@ int pager_bring(struct guest_memory *memory, void *page, __u64 page_address)
 	/* Told before anyone can go on, so that the truth is in order. */
 	if (!error)
 		memory_page_in(memory, page_address, device, out ? PAGE_FILE : PAGE_ZERO, start_ns);
-	pager_wake(memory, page_address);
-	return error ? PAGER_WAS_THERE : 0;
+	if (error)
+		return PAGER_WAS_THERE;
+	return out ? PAGER_FROM_FILE : PAGER_ZEROES;
 }

@@ -63,22 +63,68 @@ static void page_in_failed(struct guest_memory *memory, __u64 page_address, int 
 	abort();
 }
 
-static void pager_serve(struct guest_memory *memory, void *page, const struct uffd_msg *message)
+static bool is_missing(const struct uffd_msg *message)
 {
-	__u64 page_address =
-		(message->arg.pagefault.address & ~(PAGE_BYTES - 1)) - (__u64)memory->cpu;
-	int error;
+	return message->event == UFFD_EVENT_PAGEFAULT &&
+	       !(message->arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP);
+}
+
+static __u64 page_of(const struct guest_memory *memory, const struct uffd_msg *message)
+{
+	return (message->arg.pagefault.address & ~(PAGE_BYTES - 1)) - (__u64)memory->cpu;
+}
+
+/* Whether it is one that is watched. */
+static bool access_begins(struct guest_memory *memory, const struct uffd_msg *message,
+			  struct memory_access *access)
+{
+	if (!memory->watch.begins || !is_missing(message))
+		return false;
+	*access = (struct memory_access){
+		.guest_address = page_of(memory, message),
+		.begin_ns = monotonic_ns(),
+		.tid = message->arg.pagefault.feat.ptid,
+		.write = message->arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WRITE,
+	};
+	return memory->watch.begins(memory->watch.argument, access);
+}
+
+/* `access`: NULL: not watched. */
+static void pager_serve(struct guest_memory *memory, void *page, const struct uffd_msg *message,
+			const struct memory_access *access)
+{
+	__u64 page_address = page_of(memory, message);
+	int result;
 
 	if (message->event != UFFD_EVENT_PAGEFAULT)
 		return;
-	if (!(message->arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP)) {
-		error = pager_bring(memory, page, page_address);
-		if (error < 0)
-			page_in_failed(memory, page_address, -error);
+	if (!is_missing(message)) {
+		pager_wait_eviction(memory);
+		pager_wake(memory, page_address);
 		return;
 	}
-	pager_wait_eviction(memory);
-	pager_wake(memory, page_address);
+	if (access)
+		inject_sleep(memory->injections, access->delay_ns);
+	result = pager_bring(memory, page, page_address);
+	if (access)
+		memory->watch.ends(memory->watch.argument, access, result == PAGER_FROM_FILE);
+	if (result < 0)
+		page_in_failed(memory, page_address, -result);
+	else
+		pager_wake(memory, page_address);
+}
+
+/* All that wait begin before the first is served. */
+static void pager_serve_all(struct guest_memory *memory, void *page,
+			    const struct uffd_msg *messages, size_t count)
+{
+	struct memory_access accesses[PAGER_MESSAGES];
+	bool watched[PAGER_MESSAGES];
+
+	for (size_t i = 0; i < count; i++)
+		watched[i] = access_begins(memory, &messages[i], &accesses[i]);
+	for (size_t i = 0; i < count; i++)
+		pager_serve(memory, page, &messages[i], watched[i] ? &accesses[i] : NULL);
 }
 
 static void *pager_run(void *argument)
@@ -95,8 +141,8 @@ static void *pager_run(void *argument)
 		if (poll(polled, 2, -1) < 0)
 			continue;
 		got = read(memory->cpu_faults, messages, sizeof(messages));
-		for (ssize_t i = 0; i < got / (ssize_t)sizeof(messages[0]); i++)
-			pager_serve(memory, page, &messages[i]);
+		if (got > 0)
+			pager_serve_all(memory, page, messages, (size_t)got / sizeof(messages[0]));
 	}
 	return NULL;
 }
@@ -159,7 +205,8 @@ static int views_create(struct guest_memory *memory)
 
 	/* First what takes rights, for the clearer sentence. */
 	error = faults_open(&memory->cpu_faults, MEMORY_FEATURES | UFFD_FEATURE_PAGEFAULT_FLAG_WP |
-							 UFFD_FEATURE_WP_HUGETLBFS_SHMEM);
+							 UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
+							 UFFD_FEATURE_THREAD_ID);
 	if (error)
 		return error;
 	error = faults_open(&memory->dma_faults, MEMORY_FEATURES | UFFD_FEATURE_SIGBUS);

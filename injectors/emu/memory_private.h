@@ -65,6 +65,7 @@ struct guest_memory {
 	struct inject_table *injections;
 	void (*wait_room)(void *argument);
 	void *room;
+	struct memory_watch watch;
 	unsigned char *cpu, *dma; /* equal with the swap backend */
 
 	/* pager backend; descriptors are -1 where not open */
@@ -110,10 +111,10 @@ int memory_poison(int faults, __u64 address);
 int memory_faults_register(int faults, void *mapping, __u64 bytes, __u64 mode);
 
 /*
- * Brings an absent page into the memory file and the CPUs' view, and lets go who waits for it there. `page`: of the caller's, a page
+ * Brings an absent page into the memory file and the CPUs' view; who waits for it is the caller's to wake. `page`: of the caller's, a page
  * long. Negative errno without a sentence: it cannot be brought. Any thread that holds no lock.
  */
-#define PAGER_WAS_THERE 1
+enum { PAGER_ZEROES, PAGER_FROM_FILE, PAGER_WAS_THERE };
 int pager_bring(struct guest_memory *memory, void *page, __u64 page_address);
 /* Who waits for it in the CPUs' view. */
 void pager_wake(struct guest_memory *memory, __u64 page_address);

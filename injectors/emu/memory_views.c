@@ -137,6 +137,9 @@ static void view_serve(struct memory_view *view, void *page, const struct uffd_m
 		return;
 	}
 	/* Whose mapping is not of the memory file may ask for the same page for ever, but not take a CPU of ours. */
+	/* A device's own access is woken by who tells of it. */
+	if (!view->memory->watch.begins)
+		pager_wake(view->memory, page_address);
 	*idle = result == PAGER_WAS_THERE ? *idle + 1 : 0;
 	if (result != PAGER_WAS_THERE)
 		atomic_fetch_add(&view->memory->view_faults, 1);

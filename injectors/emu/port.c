@@ -146,7 +146,7 @@ void port_dma_end(struct port *port, struct dma *dma)
 int port_dma_undiscard(struct port *port, const struct dma *dma)
 {
 	__u64 first = dma->iova & ~(PAGE_BYTES - 1);
-	int error = 0;
+	int error = port->config.direct ? -EFAULT : 0;
 
 	for (__u64 at = first; !error && at < dma->iova + dma->length; at += PAGE_BYTES) {
 		__u64 physical = lookup_physical(port->config.lookup, at);

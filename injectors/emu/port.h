@@ -35,7 +35,9 @@ struct port_config {
 	__u64 reenable_ns; /* a FAILURE disables page requests; the host enables them after this */
 	__u64 physical;	   /* host physical base of `memory` */
 	struct guest_memory *memory;
-	__u64 bytes; /* of it; only with `touched` */
+	bool direct;	   /* it is accessed without a lookup (port_direct.c) */
+	__u64 iova_offset; /* with that: IOVA = guest address + this */
+	__u64 bytes;	   /* of it; only with `touched` */
 	struct lookup *lookup;
 	struct service *service;
 	struct inject_table *injections; /* may be NULL */
@@ -55,6 +57,15 @@ void port_stop(struct port *port);
 
 /* A page response arrives, in the service's thread. */
 void port_respond(struct port *port, __u32 pasid, __u16 group, enum response_code code);
+
+/*
+ * port_direct.c: a device that accesses its guest's memory as it is mapped. What the pager finds absent for one of its threads is a fault of
+ * the queue's, with no page request: it is detected, resolved, and over. As of struct memory_watch; the port is the access's device.
+ */
+
+/* Whether the thread does the DMA of one of the port's queues. */
+bool port_direct_begins(struct port *port, struct memory_access *access);
+void port_direct_ends(struct port *port, const struct memory_access *access, bool major);
 
 struct port_stats {
 	__u64 ios, io_errors, io_bytes;

@@ -11,6 +11,11 @@
 
 static atomic_ullong next_fault = 1; /* truth ids, unique in this process */
 
+__u64 port_number_faults(__u32 count)
+{
+	return atomic_fetch_add(&next_fault, count);
+}
+
 /* Its index and its requests may be used again. */
 static void free_group(struct port *port, struct port_group *group)
 {
@@ -94,7 +99,7 @@ static int claim_group(struct port *port, struct port_fault *fault, __u32 first,
 		*group = (struct port_group){
 			.state = GROUP_WAITING,
 			.fault = fault,
-			.id = atomic_fetch_add(&next_fault, *count),
+			.id = port_number_faults(*count),
 			.detect_ns = fault->found_ns,
 			.deadline_ns = ~0ull, /* until all of it has been raised */
 			.first = first,
@@ -373,14 +378,12 @@ static __u64 last_answer(const struct port *port, const struct port_fault *fault
 	return last;
 }
 
-static void count_round_trip(struct port *port, const struct port_group *group, __u64 answered_ns,
-			     __u64 now)
+void port_count_round_trip(struct port *port, __u64 total_ns, __u64 host_ns)
 {
-	__u64 host_ns = answered_ns - group->sent_ns;
-	__u64 device_ns = now - group->detect_ns - host_ns;
 	struct round_trip_parts *parts = &port->parts;
+	__u64 device_ns = total_ns - host_ns;
 
-	histogram_add(&port->round_trip, now - group->detect_ns);
+	histogram_add(&port->round_trip, total_ns);
 	parts->host_ns += host_ns;
 	if (!parts->host_least_ns || host_ns < parts->host_least_ns)
 		parts->host_least_ns = host_ns;
@@ -404,7 +407,8 @@ void port_resume(struct port *port, const struct port_fault *fault)
 		if (group->automatic)
 			atomic_fetch_add(&port->automatic, 1);
 		else
-			count_round_trip(port, group, answered_ns, now);
+			port_count_round_trip(port, now - group->detect_ns,
+					      answered_ns - group->sent_ns);
 		group_release(port, fault->groups[i]);
 		pthread_mutex_unlock(&port->lock);
 	}

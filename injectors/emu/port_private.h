@@ -36,6 +36,7 @@ struct port_queue {
 	_Atomic __u64 blocked_ns;
 	_Atomic __u64 blocked_since; /* 0: not paused now */
 	__u64 fault_end_ns;	     /* the queue's own: when it last went on after page requests */
+	_Atomic __u32 thread;	     /* that does its DMA without lookups, 0: none */
 	_Atomic __u32 lookups;	     /* which of them is timed; one may be lost */
 };
 
@@ -71,6 +72,11 @@ int port_dma_again(struct port *port, struct dma *dma, bool write, __u64 *absent
 /*
  * port_fault.c
  */
+
+/* Truth's numbers of so many faults, the first of them. */
+__u64 port_number_faults(__u32 count);
+/* With the lock held. */
+void port_count_round_trip(struct port *port, __u64 total_ns, __u64 host_ns);
 
 /* Raises groups for fault->pages, up to its limits; never waits. 0, also if something was raised and
  * there was no index or page request left for the rest. Otherwise -EAGAIN, for want of these, -EIO, -ESHUTDOWN;

@@ -8,7 +8,7 @@
 static const struct option_choice page_sizes[] = {{"4K", false}, {"2M", true}, {NULL, 0}};
 static const struct option_choice writes[] = {{"upgrade", false}, {"invalid", true}, {NULL, 0}};
 static const struct option_choice lookups[] = {
-	{"pa-bitmap", LOOKUP_PA_BITMAP}, {"ats", LOOKUP_ATS}, {NULL, 0}};
+	{"pa-bitmap", LOOKUP_PA_BITMAP}, {"ats", LOOKUP_ATS}, {"uffd", LOOKUP_UFFD}, {NULL, 0}};
 
 static const struct option_row rows[] = {
 	{"device", "model", OPTION_CHOICE, DEVICE(model), .otherwise = models_default,
@@ -48,8 +48,9 @@ static const struct option_row rows[] = {
 		    "Request Allocation); 0: no limit"},
 	{"device", "lookup", OPTION_CHOICE, DEVICE(config.lookup), .otherwise = "pa-bitmap",
 	 .choices = lookups,
-	 .meaning = "how the device knows that a page is absent: VPRI's bitmap, or ATS with a "
-		    "DevTLB"},
+	 .meaning = "how the device knows that a page is absent: VPRI's bitmap; ATS with a DevTLB; "
+		    "uffd, of a virtual machine's device: it does not, its access faults in the "
+		    "kernel, and there is no page request"},
 	{"device", "devtlb_entries", OPTION_COUNT, DEVICE(config.devtlb.entries), 8, 65536, "64",
 	 .meaning = "size of the DevTLB", .power_of_two = true, .needs = {{"lookup", "ats"}}},
 	{"device", "devtlb_ways", OPTION_COUNT, DEVICE(config.devtlb.ways), 1, TLB_WAYS_MAX, "8",

@@ -221,6 +221,11 @@ static int plan_check_device(const struct plan_builder *b, __u32 index)
 			"%s: page_size=2M of %s is that of entries made at the start; accepted: "
 			"with premap=yes, or 4K",
 			b->device_origins[index].where, full);
+	if (device->lookup == LOOKUP_UFFD && machine->tenants[device->tenant].backend != MEMORY_VM)
+		return failed(-EBADMSG,
+			      "%s: lookup=uffd of %s is a virtual machine's device's; accepted: "
+			      "pa-bitmap, ats, or backend=vm of its tenant",
+			      job_where(b->job, b->device_origins[index].where, "lookup"), full);
 	if (device->msi_cpu >= 0 &&
 	    (device->msi_cpu >= CPU_SETSIZE || !CPU_ISSET((size_t)device->msi_cpu, cpus)))
 		return failed(-EBADMSG,

@@ -287,6 +287,7 @@ int block_vhost_start(struct block *block, struct port *port, const struct devic
 		.queues = channel->queues,
 		.on_fault = settings->vhost.on_fault,
 		.iommu = setup->iommu,
+		.direct = setup->direct,
 		.model = &virtio_blk_model,
 		.argument = block,
 	};

@@ -355,6 +355,7 @@ static void *vhost_queue_thread(void *argument)
 {
 	struct vhost_queue *q = argument;
 
+	port_direct_thread(q->vhost->config.port, q->index);
 	while (queue_await(q)) {
 		queue_begins(q);
 		queue_run(q);

@@ -10,6 +10,7 @@
 
 #include "injectors/emu/dma_guard.h"
 #include "injectors/emu/memory_private.h"
+#include "injectors/emu/memory_views.h"
 #include "lib/base/random.h"
 #include "tests/unit/amount.h"
 #include "tests/unit/scratch.h"
@@ -225,6 +226,73 @@ static void memory_that_is_plugged_in_has_its_own_part(void **state)
 	assert_non_null(strstr(vm.qemu.said, "tenant guest has 0 left for that"));
 }
 
+/* What the pager has told of, which it does before the access goes on. */
+static struct watched {
+	_Atomic __u32 tid; /* of which thread it shall */
+	unsigned int begun, ended, major, writes;
+	__u64 guest_address;
+} watched;
+
+static bool watch_begins(void *argument, struct memory_access *access)
+{
+	struct watched *w = argument;
+
+	if (access->tid != atomic_load(&w->tid))
+		return false;
+	w->begun++;
+	w->writes += access->write;
+	w->guest_address = access->guest_address;
+	access->delay_ns = MS;
+	return true;
+}
+
+static void watch_ends(void *argument, const struct memory_access *access, bool major)
+{
+	struct watched *w = argument;
+
+	w->ended += access->guest_address == w->guest_address && access->begin_ns > 0;
+	w->major += major;
+}
+
+static int watched_setup(void **state)
+{
+	watched = (struct watched){0};
+	return vm_world_watched((struct memory_watch){watch_begins, watch_ends, &watched});
+}
+
+/* By a device's own thread, in an instruction and in a system call; not by the guest's, nor where a page is asked for. */
+static void accesses_of_a_device_are_told(void **state)
+{
+	volatile __u64 *words = guest_memory_cpu(vm.memory, 0);
+	int file = guest_memory_file(vm.memory);
+	bool major;
+
+	atomic_store(&watched.tid, (__u32)gettid());
+	vm_world_boot();
+	for (int i = 0; i < 4; i++)
+		evict_written(i);
+	assert_int_equal(words[0], 1000);
+	assert_int_equal(watched.begun, 1);
+	assert_int_equal(watched.ended, 1);
+	assert_int_equal(watched.major, 1);
+	assert_int_equal(watched.writes, 0);
+	/* The kernel writes: by a system call of this thread's. */
+	assert_int_equal(pread(file, (void *)(words + PAGE_BYTES / 8), 8, (off_t)VM_PAGE(0)), 8);
+	assert_int_equal(words[PAGE_BYTES / 8], 1000);
+	assert_int_equal(watched.ended, 2);
+	assert_int_equal(watched.writes, 1);
+	assert_int_equal(watched.guest_address, VM_PAGE(1));
+	/* Never touched: zeroes, and nothing of the file's. */
+	assert_int_equal(words[9 * PAGE_BYTES / 8], 0);
+	assert_int_equal(watched.ended, 3);
+	assert_int_equal(watched.major, 2);
+	atomic_store(&watched.tid, 1);
+	assert_int_equal(guest_memory_resolve(vm.memory, VM_PAGE(2), 0, true, &major), 0);
+	assert_string_equal(fake_qemu_ask(&vm.qemu, "read 0 3"), "1003");
+	assert_int_equal(watched.begun, 3);
+	vm_world_power_down();
+}
+
 static void huge_pages_are_not_asked_for(void **state)
 {
 	vm_world_boot();
@@ -245,6 +313,8 @@ int main(int count, char **arguments)
 		IN_WORLD(who_goes_past_the_pager_is_noticed),
 		cmocka_unit_test_setup_teardown(memory_that_is_plugged_in_has_its_own_part,
 						vm_world_plug, vm_world_teardown),
+		cmocka_unit_test_setup_teardown(accesses_of_a_device_are_told, watched_setup,
+						vm_world_teardown),
 		IN_WORLD(huge_pages_are_not_asked_for),
 	};
 

@@ -12,9 +12,10 @@
 
 struct vm_world vm;
 
-static int setup(bool unprotected, __u64 plug_bytes)
+static int setup(bool unprotected, __u64 plug_bytes, struct memory_watch watch)
 {
 	struct guest_memory_config memory = {
+		.watch = watch,
 		.bytes = VM_BYTES,
 		.physical = 1ull << 30,
 		.backend = MEMORY_VM,
@@ -33,17 +34,22 @@ static int setup(bool unprotected, __u64 plug_bytes)
 
 int vm_world_setup(void **state)
 {
-	return setup(false, 0);
+	return setup(false, 0, (struct memory_watch){0});
 }
 
 int vm_world_unprotected(void **state)
 {
-	return setup(true, 0);
+	return setup(true, 0, (struct memory_watch){0});
 }
 
 int vm_world_plug(void **state)
 {
-	return setup(false, HUGE_BYTES);
+	return setup(false, HUGE_BYTES, (struct memory_watch){0});
+}
+
+int vm_world_watched(struct memory_watch watch)
+{
+	return setup(false, 0, watch);
 }
 
 /* Nothing of the socket is left. */

@@ -23,6 +23,8 @@ int vm_world_setup(void **state);
 /* With memory that is evicted without protection; with 2 MiB of all that are for memory plugged in. */
 int vm_world_unprotected(void **state);
 int vm_world_plug(void **state);
+/* For a setup of the test's own: with who wants to know of accesses of this process. */
+int vm_world_watched(struct memory_watch watch);
 int vm_world_teardown(void **state);
 
 /* A fake QEMU whose memory, all but what is for plugging in, is mapped and served. */

@@ -126,6 +126,11 @@ static int nic_agree(const struct device_check *check)
 
 	if (check->traffic)
 		return check_sent_sizes(check, settings);
+	if (check->device->lookup == LOOKUP_UFFD)
+		return failed(-EBADMSG,
+			      "%s: lookup=uffd of %s: a NIC looks before it writes, by its "
+			      "rx_policy; accepted: pa-bitmap, ats",
+			      check->where, check->device->name);
 	err = check_frames(check, settings);
 	if (!err)
 		err = check_memory(check, settings);

@@ -89,7 +89,7 @@ static int link_up(const struct link_config *config)
 	struct ifinfomsg *info = link_request_begin(&request, RTM_NEWLINK, 0, sizeof(*info));
 
 	info->ifi_index = (int)config->index;
-	info->ifi_flags = IFF_UP | IFF_NOARP;
+	info->ifi_flags = config->asked ? IFF_UP : IFF_UP | IFF_NOARP;
 	info->ifi_change = IFF_UP | IFF_NOARP | IFF_MULTICAST;
 	mnl_attr_put_u32(request.header, IFLA_MTU, config->mtu);
 	mnl_attr_put_u32(request.header, IFLA_TXQLEN, config->queue_length);

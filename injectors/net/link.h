@@ -10,7 +10,7 @@
 
 #define LINK_MAC 6
 
-/* An end of a link on which two hosts know each other beforehand: nothing is asked for or announced. */
+/* An end of a link on which two hosts know each other beforehand: nothing is asked for or announced, but as `asked` says. */
 struct link_config {
 	unsigned int index;
 	__u32 mtu;
@@ -18,6 +18,7 @@ struct link_config {
 	__u8 mac[LINK_MAC], peer_mac[LINK_MAC];
 	struct in_addr address, peer;
 	unsigned int prefix;
+	bool asked;	/* ARP is answered: the peer is somebody else's */
 	bool quick_ack; /* of what comes from the peer each segment is acknowledged at once */
 	const char *congestion; /* of connections to the peer; "": the namespace's own */
 	__u64 rate;		/* bytes/s that it sends at most; 0: any */

@@ -23,6 +23,7 @@ enum network_side { NETWORK_GUEST, NETWORK_WIRE, NETWORK_SIDES };
 #define NETWORK_GUEST_ADDRESS "10.77.0.1"
 #define NETWORK_WIRE_ADDRESS  "10.77.0.2"
 #define NETWORK_PREFIX	      24
+#define NETWORK_GUEST_MAC     "02:00:0a:4d:00:01" /* which the wire's end sends to, asking nobody */
 
 /* What stands in front of each frame that a TAP gives and takes, with offload; without it nothing does. */
 #define NETWORK_HEADER sizeof(struct virtio_net_hdr_mrg_rxbuf)
@@ -50,9 +51,10 @@ struct network_config {
 	__u64 link;			     /* bits/s that each side sends at most; 0: no limit */
 	__u32 queue_length;		     /* frames that wait in a TAP for its reader */
 	char congestion[NETWORK_CONGESTION]; /* "": as the host has it */
-	bool quick_ack;			     /* TCP delays no acknowledgement */
-	bool classic;			     /* TCP without loss probes, RACK and F-RTO */
-	char settings[NETWORK_SETTINGS];     /* "NAME=VALUE, ...", of both namespaces */
+	bool asked;			 /* the wire's end answers ARP: the guest is a stranger */
+	bool quick_ack;			 /* TCP delays no acknowledgement */
+	bool classic;			 /* TCP without loss probes, RACK and F-RTO */
+	char settings[NETWORK_SETTINGS]; /* "NAME=VALUE, ...", of both namespaces */
 };
 
 /* One of the two. */

@@ -124,6 +124,7 @@ static int create_wire(struct nic *nic, const struct device_setup *setup)
 	case NIC_WIRE_TAP:
 		nic_network_config(&nic->settings, setup->name, &config);
 		config.guest_queues = nic->queues;
+		config.asked = nic_is_vm(nic);
 		err = network_open(&nic->network, &config);
 		nic->networked = !err;
 		return err ? err : wire_tap_create(&nic->wire, &nic->network.ends[NETWORK_WIRE]);

@@ -54,6 +54,7 @@ struct device_check {
 	const char *where; /* "FILE:LINE" of what is checked */
 	const struct device_config *device;
 	__u64 bytes; /* the device's share of its tenant's memory */
+	bool vm;     /* the guest of a virtual machine drives it */
 	/* What drives it, as far as that is asked for here; both NULL: the device alone */
 	const struct workload_config *workload;
 	const struct traffic_config *traffic;

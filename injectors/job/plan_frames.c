@@ -151,8 +151,7 @@ int plan_check_frames(const struct plan_builder *b, __u32 device)
 	char full[PLAN_DEVICE_NAME];
 
 	/* A virtual machine's guest sends its own. */
-	if (!config->class->has_frames ||
-	    b->plan->machine.tenants[config->tenant].backend == MEMORY_VM ||
+	if (!config->class->has_frames || (networked && plan_is_vm(b, config->tenant)) ||
 	    (networked ? has_load(b->plan, device) : has_traffic(b->plan, device)))
 		return 0;
 	plan_device_name(b, device, full, sizeof(full));

@@ -82,6 +82,12 @@ __u64 plan_ranks_pins(const struct plan_builder *b, __u32 device);
 /* Finds the peers of devices that are connected in pairs. */
 int plan_peers(struct plan_builder *b);
 
+/* Whether it is a virtual machine. */
+static inline bool plan_is_vm(const struct plan_builder *b, __u32 tenant)
+{
+	return b->plan->machine.tenants[tenant].backend == MEMORY_VM;
+}
+
 /* Whether its frames are a network's. */
 static inline bool plan_networked(const struct device_config *device)
 {

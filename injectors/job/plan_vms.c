@@ -10,15 +10,10 @@
 #include "lib/base/command.h"
 #include "lib/base/fail.h"
 
-static bool is_vm(const struct plan_builder *b, __u32 tenant)
-{
-	return b->plan->machine.tenants[tenant].backend == MEMORY_VM;
-}
-
 static bool has_vms(const struct plan_builder *b)
 {
 	for (__u32 t = 0; t < b->plan->machine.tenant_count; t++)
-		if (is_vm(b, t))
+		if (plan_is_vm(b, t))
 			return true;
 	return false;
 }
@@ -204,7 +199,7 @@ static int driven(const struct plan_builder *b, __u32 device, const char *sectio
 	const struct device_config *config = &b->plan->machine.devices[device];
 	char full[PLAN_DEVICE_NAME];
 
-	if (!is_vm(b, config->tenant))
+	if (!plan_is_vm(b, config->tenant))
 		return 0;
 	return failed(
 		-EBADMSG,
@@ -253,7 +248,7 @@ int plan_check_vms(const struct plan_builder *b)
 	int err = has_vms(b) ? check_unseen(b) ?: check_vm_sockets(b) ?: check_undriven(b) : 0;
 
 	for (__u32 t = 0; !err && t < b->plan->machine.tenant_count; t++)
-		if (is_vm(b, t))
+		if (plan_is_vm(b, t))
 			err = check_vm(b, t);
 	return err;
 }

@@ -21,6 +21,7 @@ int plan_check_class(const struct plan_builder *b, const char *where,
 	const struct device_check check = {.where = where,
 					   .device = device,
 					   .bytes = plan_device_share(b, device),
+					   .vm = plan_is_vm(b, device->tenant),
 					   .workload = workload,
 					   .traffic = traffic};
 

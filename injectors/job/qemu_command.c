@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "injectors/emu/vm/arguments.h"
 #include "injectors/net/network.h"
 #include "injectors/vm/handover.h"
 #include "lib/base/fail.h"
@@ -97,18 +98,23 @@ static int add_disk(struct qemu_command *command, const struct device_config *de
 }
 
 /*
- * Without vectors: QEMU 7.2 without KVM crashes as it gives those of a vhost-user netdev to the guest (it asks for a route of KVM's
- * that is not there). No ROM to boot from.
+ * It is known to its wire by its address, and has no ROM to boot from. Under KVM it has two vectors besides those of its queues:
+ * configuration and control. Else it interrupts by its pin: QEMU 7.2 without KVM crashes as it gives vectors of a vhost-user netdev to the
+ * guest (it asks for a route of KVM's that is not there).
  */
 static int add_nic(struct qemu_command *command, const struct device_config *device, const char *id,
 		   const char *place)
 {
-	return word_add(command, "-netdev")
-		       ?: word_add(command, "vhost-user,id=%s-net,chardev=%s,queues=%u", id, id,
-				   device->queues)
-		       ?: word_add(command, "-device")
-		       ?: word_add(command, "virtio-net-pci,netdev=%s-net,mac=" NETWORK_GUEST_MAC ",vectors=0,romfile=%s%s",
-				   id, device->queues > 1 ? ",mq=on" : "", place);
+	unsigned int vectors = command->kvm ? 2u * device->queues + 2 : 0;
+	int err = word_add(command, "-netdev")
+			  ?: word_add(command, "vhost-user,id=%s-net,chardev=%s,queues=%u", id, id,
+				      device->queues);
+
+	return err ?: word_add(command, "-device") ?:
+	       word_add(command,
+			"virtio-net-pci,netdev=%s-net,mac=" NETWORK_GUEST_MAC
+			",mq=on,vectors=%u,rx_queue_size=%u,tx_queue_size=%u,romfile=%s",
+			id, vectors, device->queue_depth, device->queue_depth, place);
 }
 
 static const struct {
@@ -223,6 +229,7 @@ static int arguments_fill(struct qemu_command *command, const struct qemu_comman
 {
 	const struct tenant_config *tenant = &config->machine->tenants[config->tenant];
 	char *given[PROGRAM_WORDS + 1];
+	struct vm_arguments said;
 	const char *program;
 	unsigned int first;
 	__u32 place = 0;
@@ -231,6 +238,10 @@ static int arguments_fill(struct qemu_command *command, const struct qemu_comman
 	if (err)
 		return err;
 	command->given = command->words.count - first;
+	err = vm_arguments_check((const char *const *)given + first, command->given, &said);
+	if (err)
+		return err;
+	command->kvm = said.kvm;
 	err = word_add(command, "%s", program);
 	if (!err)
 		err = add_memory(command, tenant, (const char *const *)given + first,

@@ -24,6 +24,7 @@ struct qemu_command {
 	char *argv[QEMU_WORDS_MAX + 1]; /* argv[0]: the program, as written */
 	unsigned int count;
 	unsigned int given;	     /* words of the job's, the last ones */
+	bool kvm;		     /* they ask for it */
 	struct program_words words;  /* of the job */
 	char *added[QEMU_WORDS_MAX]; /* ours, each to be freed */
 	unsigned int added_count;

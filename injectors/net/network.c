@@ -227,7 +227,7 @@ static struct link_config link_of(const struct network_making *making)
 		.queue_length = config->queue_length,
 		.prefix = NETWORK_PREFIX,
 		.congestion = config->congestion,
-		.asked = config->asked,
+		.asked = config->asked && making->side == NETWORK_WIRE,
 		.quick_ack = config->quick_ack,
 		.rate = config->link / 8,
 	};

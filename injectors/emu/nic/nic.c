@@ -123,7 +123,7 @@ static int create_wire(struct nic *nic, const struct device_setup *setup)
 	switch (nic->settings.wire) {
 	case NIC_WIRE_TAP:
 		nic_network_config(&nic->settings, setup->name, &config);
-		config.guest_queues = nic->queues;
+		config.guest_queues = nic_is_vm(nic) ? 1 : nic->queues;
 		config.asked = nic_is_vm(nic);
 		err = network_open(&nic->network, &config);
 		nic->networked = !err;

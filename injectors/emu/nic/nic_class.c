@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The model `nic`: its options, and what it agrees to. */
 #include <errno.h>
+#include <linux/if_ether.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -119,11 +120,50 @@ static int check_sent_sizes(const struct device_check *check, const struct nic_s
 	return 0;
 }
 
+#define VM_DEPTH_LEAST 256 /* of QEMU's virtio-net; the most is of our virtqueues */
+
+/* What a virtual machine's driver leaves no choice in, and what of it is not offered. */
+static int check_vm(const struct device_check *check, const struct nic_settings *settings)
+{
+	const struct device_config *device = check->device;
+	const char *lacks =
+		settings->rx_policy == RX_POLICY_pin
+			? "rx_policy=pin: its guest's buffers are anywhere; accepted: drop, cache, backup, ooo"
+		: settings->offload != NIC_OFFLOAD_NONE
+			? "offload: none is offered to its guest; accepted: none"
+		: settings->wire == NIC_WIRE_LOOP
+			? "wire=loop: its guest sends what it likes; accepted: tap, generator"
+		: settings->mtu > ETH_DATA_LEN
+			? "mtu: its guest's buffers have room for Ethernet's; accepted: up to 1500"
+			: NULL;
+
+	if (lacks)
+		return failed(-EBADMSG, "%s: %s is a virtual machine's: %s", check->where,
+			      device->name, lacks);
+	if (device->queue_depth < VM_DEPTH_LEAST || device->queue_depth > VHOST_SIZE_MAX)
+		return failed(
+			-EBADMSG,
+			"%s: queue_depth=%u of %s, which is a virtual machine's; accepted: %d to %d",
+			check->where, device->queue_depth, device->name, VM_DEPTH_LEAST,
+			VHOST_SIZE_MAX);
+	if (2 * device->queues > VHOST_QUEUES_MAX)
+		return failed(
+			-EBADMSG,
+			"%s: queues=%u of %s, which is a virtual machine's; accepted: up to %d",
+			check->where, device->queues, device->name, VHOST_QUEUES_MAX / 2);
+	return 0;
+}
+
 static int nic_agree(const struct device_check *check)
 {
 	const struct nic_settings *settings = (const void *)check->device->settings.bytes;
 	int err;
 
+	if (check->traffic && check->vm && check->traffic->verify)
+		return failed(-EBADMSG,
+			      "%s: [traffic %s] verify=yes: %s is a virtual machine's, whose guest "
+			      "does what it likes with frames; accepted: no",
+			      check->where, check->traffic->name, check->device->name);
 	if (check->traffic)
 		return check_sent_sizes(check, settings);
 	if (check->device->lookup == LOOKUP_UFFD)
@@ -131,8 +171,10 @@ static int nic_agree(const struct device_check *check)
 			      "%s: lookup=uffd of %s: a NIC looks before it writes, by its "
 			      "rx_policy; accepted: pa-bitmap, ats",
 			      check->where, check->device->name);
-	err = check_frames(check, settings);
+	err = check->vm ? check_vm(check, settings) : 0;
 	if (!err)
+		err = check_frames(check, settings);
+	if (!err && !check->vm)
 		err = check_memory(check, settings);
 	if (!err && settings->wire == NIC_WIRE_TAP) {
 		struct network_config network;
@@ -238,7 +280,10 @@ static const struct option_row nic_rows[] = {
 		 "lost; cache: the ring pauses, frames wait in the device's cache (VPRI); backup: "
 		 "it goes to a pinned backup ring (NPF); ooo: the next present buffer takes it"},
 	{"device", "rx_buffer", OPTION_BYTES, SETTING(rx_buffer), 256, 64 * KIB, "2K",
-	 .meaning = "size of a receive buffer; a frame may take several", .multiple = 64},
+	 .meaning =
+		 "size of a receive buffer; a frame may take several. A virtual machine's driver "
+		 "has its own, each for a whole frame",
+	 .multiple = 64},
 	{"device", "mtu", OPTION_COUNT, SETTING(mtu), NETWORK_MTU_LEAST, NETWORK_MTU_MOST, "1500",
 	 .meaning = "longest packet, without its Ethernet header"},
 	{"device", "offload", OPTION_CHOICE, SETTING(offload), .otherwise = "none",

@@ -19,9 +19,9 @@ enum nic_offload { NIC_OFFLOAD_NONE, NIC_OFFLOAD_CHECKSUM, NIC_OFFLOAD_SEGMENTS 
 
 struct nic_settings {
 	struct vhost_settings vhost; /* first */
-	__u32 rx_policy; /* index in rx_policies[] */
-	__u64 rx_buffer; /* bytes */
-	__u32 mtu;	 /* of a frame without its Ethernet header */
+	__u32 rx_policy;	     /* index in rx_policies[] */
+	__u64 rx_buffer;	     /* bytes */
+	__u32 mtu;		     /* of a frame without its Ethernet header */
 	enum nic_offload offload;
 	enum nic_wire wire;
 	__u64 interrupt_delay_ns;

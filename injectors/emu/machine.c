@@ -310,6 +310,10 @@ static void machine_add_device(struct machine_totals *totals, const struct machi
 	totals->vhost.connections += device->vhost.connections;
 	totals->vhost.refused += device->vhost.refused;
 	totals->vhost.broken += device->vhost.broken;
+	totals->vhost.untranslated += device->vhost.untranslated;
+	totals->vhost.unmapped += device->vhost.unmapped;
+	totals->vhost.taken_back += device->vhost.taken_back;
+	totals->vhost.dropped += device->vhost.dropped;
 }
 
 static void machine_add_pins(struct machine_totals *totals, const struct pins *pins)

@@ -38,6 +38,10 @@ void result_fill_vms(struct result *result, const struct result_input *input,
 	v[RESULT_RESUBMITTED] = (double)totals->vhost.resubmitted;
 	v[RESULT_BROKEN_QUEUES] = (double)totals->vhost.broken;
 	v[RESULT_REFUSED_MESSAGES] = (double)totals->vhost.refused;
+	v[RESULT_VIOMMU_MISSES] = (double)totals->vhost.untranslated;
+	v[RESULT_VIOMMU_UNMAPPED] = (double)totals->vhost.unmapped;
+	v[RESULT_VIOMMU_INVALIDATIONS] = (double)totals->vhost.taken_back;
+	v[RESULT_VIOMMU_DROPPED] = (double)totals->vhost.dropped;
 	v[RESULT_OUT] = (double)totals->memory.out;
 	for (int key = 0; key < GUEST_KEYS; key++)
 		v[RESULT_GUEST + key] = outcome.values[key];

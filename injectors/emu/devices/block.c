@@ -206,6 +206,13 @@ static int block_agree(const struct device_check *check)
 	const struct workload_config *workload = check->workload;
 	__u64 largest = workload ? workload_largest(workload) : 0;
 
+	if (device->lookup == LOOKUP_UFFD && settings->file_direct)
+		return failed(
+			-EBADMSG,
+			"%s: file_direct=yes of %s pins its guest's pages, which with "
+			"lookup=uffd nobody knows of who evicts them; accepted: file_direct=no, or "
+			"another lookup",
+			check->where, device->name);
 	if (workload && *settings->file.path && !settings->file.writable &&
 	    workload->read_percent < 100)
 		return failed(-EBADMSG,

@@ -123,6 +123,8 @@ void vhost_stop(struct vhost *vhost)
 
 void vhost_stats(struct vhost *vhost, struct vhost_stats *stats)
 {
+	struct vhost_iotlb_stats iotlb;
+
 	*stats = (struct vhost_stats){
 		.connections = atomic_load(&vhost->connections),
 		.refused = atomic_load(&vhost->refused),
@@ -134,6 +136,11 @@ void vhost_stats(struct vhost *vhost, struct vhost_stats *stats)
 		stats->parked += atomic_load(&vhost->queue[i].parked);
 		stats->resubmitted += atomic_load(&vhost->queue[i].resubmitted);
 	}
+	vhost_iotlb_stats(vhost, &iotlb);
+	stats->untranslated = iotlb.misses;
+	stats->unmapped = iotlb.refused;
+	stats->taken_back = iotlb.invalidations;
+	stats->dropped = iotlb.evicted;
 	pthread_mutex_lock(&vhost->lock);
 	stats->connected = vhost->is_connected;
 	pthread_mutex_unlock(&vhost->lock);

@@ -131,9 +131,11 @@ struct vhost_stats {
 	__u64 refused;	   /* messages that ended a connection */
 	__u64 broken;	   /* queues that were, so far */
 	__u64 messages;
+	/* Of the guest's IOMMU: translations asked for, those that it has none of, taken back, and dropped for want of room. */
+	__u64 untranslated, unmapped, taken_back, dropped;
 	bool connected; /* now */
 };
-/* Any thread. Those of the IOTLB are vhost_iotlb_stats() (vhost_iotlb.h). */
+/* Any thread. */
 void vhost_stats(struct vhost *vhost, struct vhost_stats *stats);
 /* Waits until queue 0 runs, a driver has set it up. 0, -ETIMEDOUT. Any thread. */
 int vhost_wait_driver(struct vhost *vhost, __u64 timeout_ns);

@@ -23,7 +23,8 @@ manifest=$base/share/faultline/installed
 wanted() {
 	local file mode
 	printf '755\t%s\tbin/%s\n' "$programs/faultline" faultline "$programs/faultline-inject" faultline-inject
-	printf '644\t%s\tlib/faultline/%s\n' "$programs/libfaultline-verbs.so" libfaultline-verbs.so
+	printf '644\t%s\tlib/faultline/%s\n' "$programs/libfaultline-verbs.so" libfaultline-verbs.so \
+		"$programs/libfaultline-vm.so" libfaultline-vm.so
 	for file in "$made"/man/*.1; do printf '644\t%s\tshare/man/man1/%s\n' "$file" "${file##*/}"; done
 	for file in "$made"/completion/bash/*; do
 		printf '644\t%s\tshare/bash-completion/completions/%s\n' "$file" "${file##*/}"

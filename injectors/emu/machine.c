@@ -249,6 +249,9 @@ void machine_stop(struct machine *machine)
 		device->model = NULL;
 	}
 	service_drain(machine->service);
+	/* What nobody has come upon is counted, too. */
+	for (__u32 i = 0; i < machine->config.tenant_count; i++)
+		(void)guest_memory_find_bypassed(machine->tenants[i].memory);
 	emq_stop(machine->emq);
 	access_log_stop(machine->access_log);
 	protector_stop(machine->protector);

@@ -235,8 +235,22 @@ static void a_queue_that_waits_for_an_answer_stops(void **state)
 
 struct iommu_evictor {
 	struct vhost_rig *rig;
+	struct frontend_iommu *iommu;
 	atomic_bool stop;
 };
+
+/* As a guest's kernel does with unmaps that it has collected: all there is. */
+static void *take_back_always(void *argument)
+{
+	struct iommu_evictor *evictor = argument;
+
+	while (!atomic_load(&evictor->stop)) {
+		assert_int_equal(
+			frontend_iotlb(evictor->iommu, VHOST_USER_IOTLB_INVALIDATE, 0, 0, 0, 0), 0);
+		nanosleep(&(struct timespec){.tv_nsec = 300000}, NULL);
+	}
+	return NULL;
+}
 
 static void *evict_beside(void *argument)
 {
@@ -253,13 +267,14 @@ static void *evict_beside(void *argument)
 static void nothing_is_wrong_under_evictions(enum vhost_on_fault on_fault)
 {
 	struct iommu_rig r;
-	struct iommu_evictor evictor = {.rig = &r.rig};
-	pthread_t thread;
+	struct iommu_evictor evictor = {.rig = &r.rig, .iommu = &r.iommu};
+	pthread_t thread, other;
 
 	vhost_rig_plan();
 	vhost_plan.block->vhost.on_fault = on_fault;
 	iommu_rig_open(&r, 2, 32);
 	pthread_create(&thread, NULL, evict_beside, &evictor);
+	pthread_create(&other, NULL, take_back_always, &evictor);
 	for (__u32 i = 0; i < 299; i++) {
 		__u64 from = RIG_DATA + (i % 13) * 0x8000, to = from + 0x200000;
 		__u64 page = to + (i % 8) * PAGE_BYTES, other = RIG_DATA + 0x400000;
@@ -282,6 +297,7 @@ static void nothing_is_wrong_under_evictions(enum vhost_on_fault on_fault)
 	}
 	atomic_store(&evictor.stop, true);
 	pthread_join(thread, NULL);
+	pthread_join(other, NULL);
 	assert_int_equal(stop_queue(&r, 0), 299);
 	assert_int_equal(stop_queue(&r, 1), 299);
 	iommu_rig_close(&r);

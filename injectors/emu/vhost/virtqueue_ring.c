@@ -96,10 +96,10 @@ static int virtqueue_page(struct vhost_queue *q, __u64 iova, void *buffer, size_
 			       bytes, write, &dma);
 	if (error)
 		return error;
-	error = virtqueue_find_page(q, iova, bytes, write, &now);
-	if (!error) {
-		error = now == before ? virtqueue_copy(config->port, &dma, buffer, bytes, write)
-				      : -EINTR;
+	error = -EINTR;
+	if (!virtqueue_find_page(q, iova, bytes, write, &now)) {
+		if (now == before)
+			error = virtqueue_copy(config->port, &dma, buffer, bytes, write);
 		queue_iotlb_leave(q);
 	}
 	port_dma_end(config->port, &dma);

@@ -63,13 +63,13 @@ static void page_in_failed(struct guest_memory *memory, __u64 page_address, int 
 	abort();
 }
 
-static bool is_missing(const struct uffd_msg *message)
+static bool page_is_missing(const struct uffd_msg *message)
 {
 	return message->event == UFFD_EVENT_PAGEFAULT &&
 	       !(message->arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP);
 }
 
-static __u64 page_of(const struct guest_memory *memory, const struct uffd_msg *message)
+static __u64 missing_page(const struct guest_memory *memory, const struct uffd_msg *message)
 {
 	return (message->arg.pagefault.address & ~(PAGE_BYTES - 1)) - (__u64)memory->cpu;
 }
@@ -78,10 +78,10 @@ static __u64 page_of(const struct guest_memory *memory, const struct uffd_msg *m
 static bool access_begins(struct guest_memory *memory, const struct uffd_msg *message,
 			  struct memory_access *access)
 {
-	if (!memory->watch.begins || !is_missing(message))
+	if (!memory->watch.begins || !page_is_missing(message))
 		return false;
 	*access = (struct memory_access){
-		.guest_address = page_of(memory, message),
+		.guest_address = missing_page(memory, message),
 		.begin_ns = monotonic_ns(),
 		.tid = message->arg.pagefault.feat.ptid,
 		.write = message->arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WRITE,
@@ -93,12 +93,12 @@ static bool access_begins(struct guest_memory *memory, const struct uffd_msg *me
 static void pager_serve(struct guest_memory *memory, void *page, const struct uffd_msg *message,
 			const struct memory_access *access)
 {
-	__u64 page_address = page_of(memory, message);
+	__u64 page_address = missing_page(memory, message);
 	int result;
 
 	if (message->event != UFFD_EVENT_PAGEFAULT)
 		return;
-	if (!is_missing(message)) {
+	if (!page_is_missing(message)) {
 		pager_wait_eviction(memory);
 		pager_wake(memory, page_address);
 		return;

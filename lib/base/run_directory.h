@@ -12,7 +12,7 @@
 #define RUN_DIRECTORY_VAR   "FAULTLINE_RUN_DIR" /* another one, for private runs and tests */
 #define RUN_MACHINE_SUFFIX  ".machine"
 #define RUN_OBSERVER_SUFFIX ".observer" /* lib/capture/observer.h */
-#define RUN_SOCKET_INFIX    ".vm-"	/* "PID.vm-...": a socket for virtual machines of that machine's */
+#define RUN_SOCKET_INFIX    ".vm-" /* "PID.vm-...": a socket for virtual machines of that machine's */
 
 /* RUN_DIRECTORY, or what the environment names instead. */
 const char *run_directory(void);

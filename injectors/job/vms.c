@@ -73,7 +73,10 @@ static int open_log(struct vms *vms, const char *path)
 	if (!path)
 		return 0;
 	vms->log = fopen(path, "wxe");
-	return vms->log ? 0 : failed(-errno, "%s: %s", path, strerror(errno));
+	if (!vms->log)
+		return failed(-errno, "%s: %s", path, strerror(errno));
+	setvbuf(vms->log, NULL, _IOLBF, 0); /* somebody may follow it */
+	return 0;
 }
 
 int vms_open(struct vms **vms, const struct plan *plan, const char *log)

@@ -14,7 +14,7 @@ fi
 scratch=$(mktemp -d "${TMPDIR:-/var/tmp}/faultline-$suite.XXXXXX")
 mkdir "$scratch/bin"
 cp "${FAULTLINE:-$root/faultline}" "${INJECT:-$root/faultline-inject}" "$scratch/bin"
-ln -s "$root/injectors" "$root/tools" "$scratch/bin" # shipped jobs are beside the programs
+ln -s "$root/injectors" "$root/tools" "$root/libfaultline-vm.so" "$scratch/bin" # shipped jobs and a library are beside the programs
 FAULTLINE=$scratch/bin/faultline
 INJECT=$scratch/bin/faultline-inject
 export FAULTLINE_RUN_DIR=/run/faultline-$suite.$$

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Holds what a machine with virtual machines says in its results to its truth log and to what the guests' kernels have counted.
+
+    compare_vm.py RESULTS.csv TRUTH CONSOLE
+
+RESULTS.csv has one row, TRUTH is the log of that run, CONSOLE what the guests have printed (`run --console`). The guests' load
+is that of tests/vm/guest: it tells how many ranges it has written with zeroes and how often its disks were flushed, which
+a kernel counts as writes and the device does not as I/Os. Prints "ok - ..."/"not ok - ..." lines and the closing line.
+"""
+import collections
+import csv
+import json
+import re
+import sys
+
+from verdict import closing, result
+
+FILE = 1  # origin of a page that came back from the backing file
+
+
+def told(path):
+    """Sums of all that guests have told on their consoles, whole boots only."""
+    sums, boot = collections.Counter(), {}
+    with open(path, errors="replace") as file:
+        for line in file:
+            found = re.match(r"(\S+): faultline-guest: (\w+) (\d+)", line)
+            if not found:
+                continue
+            boot.setdefault(found[1], collections.Counter())[found[2]] = int(found[3])
+            if found[2] == "load_ms":
+                sums.update(boot.pop(found[1]))
+    return sums
+
+
+def truth(path):
+    counts, origins = collections.Counter(), collections.Counter()
+    state = {}  # (tenant, page) -> whether it is out
+    wrong = []
+    with open(path) as file:
+        for line in file:
+            record = json.loads(line)
+            counts[record["what"]] += 1
+            page = record["tenant"], record["address"]
+            if record["what"] == "evicted":
+                if state.get(page):
+                    wrong.append(f"page {page} evicted twice")
+                state[page] = True
+            elif record["what"] == "page_in":
+                origins[record["code"]] += 1
+                if state.get(page, False) != (record["code"] == FILE):
+                    wrong.append(f"page {page} came from {'the file' if record['code'] == FILE else 'nowhere'} while it was "
+                                 f"{'out' if state.get(page) else 'not out'}")
+                state[page] = False
+    return counts, origins, sum(state.values()), wrong
+
+
+def differing(*pairs):
+    return [f"{name}: {got}, expected {expected}" for name, got, expected in pairs if got != expected]
+
+
+def main(results, log, console):
+    with open(results, newline="") as file:
+        row = {name: float(value) if re.fullmatch(r"[\d.]+", value) else value for name, value in next(csv.DictReader(file)).items()}
+    guests, (counts, origins, out, wrong) = told(console), truth(log)
+    result("not a wrong byte, nothing failed",
+           differing(("wrong bytes", row["guest_wrong_bytes"], 0), ("guests' errors", row["guest_errors"], 0),
+                     ("errors", row["errors"], 0), ("violations", row["violations"], 0), ("bypassed", row["bypassed"], 0),
+                     ("panics", row["guest_panics"], 0)))
+    result("what guests told is in the results", differing(
+        *((name, row[f"guest_{name}"], guests[name]) for name in ("reads", "writes", "pages", "files", "disk_reads", "disk_writes"))))
+    ios = guests["disk_reads"] + guests["disk_writes"] - guests["zeroed"] - guests["disk_flushes"]
+    result(f"as many I/Os as the guests' kernels have counted ({ios})",
+           differing(("of the device", row["ios"], ios), ("of the log", counts["io"], ios)))
+    result(f"evictions are those of the log ({counts['evicted']})",
+           differing(("evictions", row["evictions"], counts["evicted"])) + ([] if counts["evicted"] > 100 else ["too few"]))
+    result("each comes back once, with its own content, when it is touched", wrong)
+    result(f"evictions are what came back from the backing file and what is there yet ({origins[FILE]} + {out})",
+           differing(("evictions", row["evictions"], origins[FILE] + out), ("major", row["major"], origins[FILE]),
+                     ("out", row["out"], out)))
+    faults = counts["detect"]
+    result(f"faults of CPUs are told apart from those of devices ({int(row['cpu_faults'])}, {faults})",
+           differing(("devices' faults", row["faults"], faults)) + ([] if row["cpu_faults"] > 0 < faults else ["none"]))
+    return closing()
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -144,13 +144,19 @@ static struct stall *stall_begin(struct stalls *s, struct stall_flow *flow, cons
 		return NULL;
 	}
 	flow->missing.count = flow->lost.count = 0;
-	flow->aborted = false;
+	flow->aborted_ns = 0;
 	stall->flow = flow->id;
 	stall->device = e->device;
 	stall->queue = QUEUE_NONE;
 	stall->from_ns = frames_since(e);
 	stall->serial = ++s->serial;
 	return flow->open = stall;
+}
+
+/* A run that a connection lost before its end may be told behind it: nobody waits for its frames any more. */
+static bool is_told_behind(const struct stall_flow *flow, const struct event *e)
+{
+	return !flow->open && frames_since(e) <= flow->aborted_ns;
 }
 
 static void stalls_take_lost(struct stalls *s, const struct event *e)
@@ -163,6 +169,8 @@ static void stalls_take_lost(struct stalls *s, const struct event *e)
 	if (!sends_again(s, e->tid) || !frames_range(e, &first, &length) || frames_needless(e))
 		return;
 	flow = stall_flow_make(s, e->tid);
+	if (flow && is_told_behind(flow, e))
+		return;
 	stall = flow ? flow->open ?: stall_begin(s, flow, e) : NULL;
 	if (!stall)
 		return;
@@ -336,7 +344,7 @@ static bool is_of_aborted(struct stall_flow *flow, __u32 first, __u32 length)
 {
 	struct sequence_range range;
 
-	if (!flow->aborted)
+	if (!flow->aborted_ns)
 		return false;
 	range = stalls_place(flow, first, length);
 	return sequence_overlaps(&flow->lost, range.from, range.to);
@@ -367,7 +375,7 @@ static void stall_abort(struct stalls *s, struct stall_flow *flow, const struct 
 	if (!flow || !flow->open)
 		return;
 	flow->open->error = error;
-	flow->aborted = true;
+	flow->aborted_ns = e->time_ns;
 	stall_end(s, flow, e->time_ns);
 }
 

@@ -426,6 +426,8 @@ static void an_error_aborts_its_connection(void **state)
 		nic_rig_add(&rig, told_error(300 * MS, hears, EHOSTUNREACH));
 		nic_rig_add(&rig, told_error(401 * MS, hears, fatal[i / 4]));
 		nic_rig_add(&rig, told_error(402 * MS, hears, EPIPE));
+		/* Of its last frames nobody has told before. */
+		nic_rig_add(&rig, told_lost(403 * MS, 399 * MS, lost, 100, 90, 5, LOSS_WIRE, 0));
 		/* Whoever has its ports next has a stall of his own. */
 		nic_rig_add(&rig, told_lost(500 * MS, 500 * MS, lost, 7, 100, 2, LOSS_WIRE, 0));
 		nic_rig_add(&rig, told_recovered(501 * MS, lost, 7, 100));

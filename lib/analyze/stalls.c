@@ -13,6 +13,10 @@
 #include "lib/base/array.h"
 #include "lib/base/fail.h"
 
+#define QUEUED_NS 5000000000ull /* how long a frame may wait in a link's queue */
+#define WINDOW_BYTES \
+	(16 << 20) /* that a connection has sent at most and has not been told to have come */
+
 static struct stall_flow *stall_flow_find(const struct stalls *s, __u32 id)
 {
 	struct stall_flow *flow;
@@ -153,10 +157,20 @@ static struct stall *stall_begin(struct stalls *s, struct stall_flow *flow, cons
 	return flow->open = stall;
 }
 
-/* A run that a connection lost before its end may be told behind it: nobody waits for its frames any more. */
-static bool is_told_behind(const struct stall_flow *flow, const struct event *e)
+/*
+ * Nobody waits for what a connection loses once it is over: a run that began before and is told behind its end, and
+ * what it had sent that still waited in the link's queue. Whoever has its ports next begins at another number.
+ */
+static bool is_behind_the_end(const struct stall_flow *flow, const struct event *e, __u32 first)
 {
-	return !flow->open && frames_since(e) <= flow->aborted_ns;
+	__u64 since_ns = frames_since(e);
+	__s64 ahead;
+
+	if (flow->open || !flow->aborted_ns)
+		return false;
+	ahead = sequence_position(flow->near, first) - flow->near;
+	return since_ns <= flow->aborted_ns || (since_ns - flow->aborted_ns < QUEUED_NS &&
+						ahead < WINDOW_BYTES && -ahead < WINDOW_BYTES);
 }
 
 static void stalls_take_lost(struct stalls *s, const struct event *e)
@@ -169,7 +183,7 @@ static void stalls_take_lost(struct stalls *s, const struct event *e)
 	if (!sends_again(s, e->tid) || !frames_range(e, &first, &length) || frames_needless(e))
 		return;
 	flow = stall_flow_make(s, e->tid);
-	if (flow && is_told_behind(flow, e))
+	if (flow && is_behind_the_end(flow, e, first))
 		return;
 	stall = flow ? flow->open ?: stall_begin(s, flow, e) : NULL;
 	if (!stall)

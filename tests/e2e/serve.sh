@@ -42,6 +42,7 @@ take_lines() {
 
 # serve_start OPTION...: a server at $port that answers, with $server its process.
 serve_start() {
+	rm -f serve.err # what an earlier one said is not this one's word
 	"$FAULTLINE" serve --listen "127.0.0.1:$port" "$@" 2>serve.err &
 	server=$!
 	pids+=("$server")

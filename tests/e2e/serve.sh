@@ -247,6 +247,7 @@ for ((i = 0; i < kills; i++)); do
 	"$FAULTLINE" serve --listen none --interval 100ms --state counters --textfile textfile 2>/dev/null &
 	server=$!
 	pids+=("$server")
+	((i % 2)) || wait_for 20 test -e textfile/faultline.prom
 	sleep "$((RANDOM % 2)).$((RANDOM % 10))"
 	kill -KILL $server
 	wait $server 2>/dev/null

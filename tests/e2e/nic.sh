@@ -155,17 +155,20 @@ print(stats["tx"]["packets"], stats["tx"]["dropped"], stats["rx"]["packets"], st
 }
 # As nstat names them, of both sides together.
 nstat_of() {
+	local side
 	for side in guest wire; do "$INJECT" exec "$machine" $side -- nstat -asz; done |
 		awk -v names="$*" '{n[$1] += $2} END {for (i = split(names, name, " "); i; i--) told = n[name[i]] " " told; print told}'
 }
 # Neither side has a socket that may still send something: a segment, one again, a probe or an end.
 quiet() {
+	local side
 	for side in guest wire; do
 		"$INJECT" exec "$machine" $side -- ss -Htan state connected exclude time-wait >sockets && [ ! -s sockets ] || return 1
 	done
 }
 # All counters of both sides into `counted`: until they are what they were just before, frames are on their way.
 count_all() {
+	local side
 	for side in wire guest; do link_of $side; done
 	nstat_of TcpRetransSegs TcpExtTCPTimeouts TcpExtTCPLossProbes TcpExtTCPFastRetrans
 }

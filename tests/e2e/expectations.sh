@@ -164,7 +164,7 @@ broken lookup "a_lookup_takes_100ns_more a_lookup_takes_10us_more that_is_below_
 broken rtt "evicted_pages_fault nothing_broken" "+$failure" --set machine.premap=no --set reader.duration=1s
 broken rtt enough_faults --set fault.rate=20/s --set reader.duration=1s
 # No load, and faults beside which that of neighbours is small.
-broken rtt "load_hurts_the_tail load_hurts_the_mean" "+$slower" --set busy-host.duration=1ms --set reader.duration=5s
+broken rtt "load_hurts_the_tail load_hurts_the_mean" "+$slower" --set busy-host.duration=1ms --set reader.duration=3s
 broken sensitivity-block "evicted_pages_fault nothing_broken nothing_lost_without_faults" "+$failure" \
 	--set machine.premap=no --set reader.duration=500ms
 broken sensitivity-block heavy_faults_cost --set reader.rate=10/s --set reader.duration=2s
@@ -212,7 +212,7 @@ broken protect-live "what_comes_back_stays the_newest_are_not_taken_anyhow it_pi
 broken protect-live under_the_cap --set protector.inactive=0.2 --set protector.promote_after=100ms
 broken protect-live all_is_let_go 's/unpins == pins/unpins < pins/'
 broken protect-loss "all_is_heard most_is_lost loss_costs_faults" \
-	's/(records=64)/(records=4)/; /most_is_lost/s/records=4/records=64/g'
+	's/(records=first)/(records=4)/; /most_is_lost/s/records=4/records=first/g'
 broken protect-loss never_more_than_without --set rounds.sizes=8K
 broken protect-loss under_the_cap --set protector.inactive=0.2 --set protector.promote_after=100ms
 broken protect-loss "all_is_let_go nothing_broken" 's/unpins == pins/unpins < pins/; s/errors == 0/errors > 0/'
@@ -240,8 +240,8 @@ broken npf-beff "nothing_faults nothing_broken" "+$wiped
 $refused" --set sweep.again="machine.seed: 1"
 broken npf-imb "copying_is_behind the_more_so_the_larger_the_message it_copies_each_byte_twice allreduce_does_not_care" \
 	's/memory=copy, \(pattern=sendrecv\)/memory=demand, \1/g
-	s/memory=demand, pattern=allreduce, size=[a-z]*/memory=demand, pattern=sendrecv, size=last/g' --set sweep.again="machine.seed: 1"
-broken npf-imb "demand_is_near_the_cache each_pattern_is" 's/> 0.75/< 0.75/' --set sweep.again="machine.seed: 1"
+	s/copied(memory=copy, pattern=allreduce)/copied(memory=copy, pattern=sendrecv)/' --set sweep.again="machine.seed: 1"
+broken npf-imb "demand_is_near_the_cache each_pattern_is" 's/> 0\.4$/< 0.4/' --set sweep.again="machine.seed: 1"
 broken npf-imb each_buffer_is_registered_once --set mpi.cache_bytes=4M --set sweep.again="machine.seed: 1"
 broken npf-imb "demand_is_warm nothing_broken" "+$wiped
 $refused" --set sweep.again="machine.seed: 1"
@@ -438,7 +438,7 @@ broken hyv-register "linear_from_there deregistration_alike" '/linear/s/ > / < /
 broken hyv-write-bandwidth nothing_broken "+$dead"
 broken hyv-write-bandwidth nothing_beats_the_link --set hca.link=1G --set hcb.link=1G
 broken hyv-write-bandwidth "nothing_between_post_and_completion the_largest_come_near_it the_smallest_do_not no_loss_by_hybrid" \
-	'/the_largest/s/size=64K/size=1/g; /^the_smallest/s/size=1)/size=64K)/; /^no_loss/s/hybrid, size=64K/hybrid, size=1/; /^nothing_between/s/data_kicks ==/data_kicks >/'
+	'/the_largest/s/size=64K/size=1/g; /^the_smallest/s/size=1)/size=64K)/; /no_loss/s/hybrid, size=64K/hybrid, size=1/; /^nothing_between/s/data_kicks ==/data_kicks >/'
 broken hyv-write-events nothing_broken "+$dead"
 broken hyv-write-events "more_outstanding_lose_less at_most_one_each nobody_kicks native_has_none" \
 	'/^more/s/ > / < /; /^at_most/s/<=/>/; /^nobody/s/==/>/; /^native/s/mode=native/mode=hybrid/'

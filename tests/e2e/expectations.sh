@@ -158,7 +158,7 @@ broken isolation nothing_broken "+$failure" --set many.duration=1s --set few.dur
 broken lookup "no_faults_at_all nothing_broken" "+$failure" --set machine.premap=no --set reader.duration=500ms
 broken lookup an_io_has_a_handful "+$wiped" --set machine.premap=no --set machine.request_queue_entries=2 \
 	--set reader.sizes=256K --set reader.duration=500ms
-broken lookup control_costs --set reader.rate=100/s --set reader.duration=500ms
+broken lookup control_costs '/control_costs/s/extra=10us/extra=100ns/' --set reader.duration=500ms
 broken lookup "a_lookup_takes_100ns_more a_lookup_takes_10us_more that_is_below_2_percent" coarse.so \
 	--set reader.duration=2s
 broken rtt "evicted_pages_fault nothing_broken" "+$failure" --set machine.premap=no --set reader.duration=1s

@@ -229,7 +229,7 @@ broken npf-working-sets "one_cannot_pin_more both_hit together_more what_is_not_
 broken npf-working-sets "both_start held" 's/present_most <= 1.1/present_most <= 0.1/' --set machine.memory_limit=16M
 broken npf-working-sets nothing_broken "+$refused"
 broken npf-ring-size "a_backup_ring_stalls_nobody a_backup_ring_does_not a_backup_ring_loses_nothing
-	every_request_answered" 's/-x 10000/-x 5000/; /a_backup/s/policy=backup/policy=drop/g; s/0\.1s \*/0.0001s */'
+	every_request_answered" 's/-x 10000/-x 5000/; /a_backup/s/policy=backup/policy=drop/g; s/0\.1 \* 200ms/0.0001 * 200ms/'
 broken npf-ring-size "cold_is_cold each_cold_buffer_costs_a_frame and_more_timeouts dropping_grows_with_the_ring" \
 	--set cold.enabled=no
 broken npf-ring-size nothing_broken "+$refused" --set sweep.size="net.queue_depth: 16" --set refused.times=1

@@ -388,7 +388,7 @@ interval = 9
 duration = 1m'
 broken hyv-cpu nothing_broken "+$dead"
 broken hyv-cpu "polling_takes_more writes_too hybrid_waits_cost_more injections_are_hybrid_s" \
-	'/^hybrid_waits/s/ > / < /; /^polling/s/ > / < /g; /^writes/s/ > / < /; /^injections/s/events=yes) > 0/events=no) > 0/'
+	'/hybrid_waits/s/ > / < /; /^polling/s/ > / < /g; /^writes/s/ > / < /; /^injections/s/events=yes) > 0/events=no) > 0/'
 broken hyv-create-qp nothing_broken "+$vetoed"
 broken hyv-create-qp two_calls_an_operation '/^two_calls/s/>= 2/>= 3/'
 broken hyv-create-qp the_device_takes_its_time --set hca.install_time=0 --set hca.install_entry_time=0

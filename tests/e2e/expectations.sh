@@ -298,7 +298,7 @@ duration = 1m
 $refused" --set mpi.operations=50
 broken rdma-thrash "many_do_not each_message_costs_commands the_cache_falls_behind" \
 	'/the_cache_falls/s/memory=demand/memory=cache/' --set mpi.cache_bytes=40M --set sweep.count="mpi.count: 2, 4" \
-	--set mpi.duration=1s
+	--set mpi.operations=500
 broken rdma-thrash "two_fit demand_registers_once" '/^demand_registers/s/memory=demand/memory=cache/g' --set mpi.cache_bytes=1M
 broken rdma-thrash nothing_broken "+$wiped
 $refused" --set sweep.count="mpi.count: 2, 4"
@@ -441,7 +441,7 @@ broken hyv-write-bandwidth "nothing_between_post_and_completion the_largest_come
 	'/the_largest/s/size=64K/size=1/g; /^the_smallest/s/size=1)/size=64K)/; /no_loss/s/hybrid, size=64K/hybrid, size=1/; /^nothing_between/s/data_kicks ==/data_kicks >/'
 broken hyv-write-events nothing_broken "+$dead"
 broken hyv-write-events "more_outstanding_lose_less at_most_one_each nobody_kicks native_has_none" \
-	'/^more/s/ > / < /; /^at_most/s/<=/>/; /^nobody/s/==/>/; /^native/s/mode=native/mode=hybrid/'
+	'/more_out/s/ > / < /; /^at_most/s/<=/>/; /^nobody/s/==/>/; /^native/s/mode=native/mode=hybrid/'
 
 for job in "$root"/injectors/jobs/*.ini; do
 	name=$(basename "$job" .ini)

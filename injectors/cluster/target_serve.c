@@ -315,6 +315,16 @@ static void target_server_close(struct target_server *server)
 	free(server->slots);
 }
 
+/* Its host is dead, and it will be in a moment: until then it may write capsules to memory that must still be ours. */
+static void target_await_death(const struct target_server *server)
+{
+	struct cluster *cluster = server->cluster;
+	__u64 begin = monotonic_ns();
+
+	while (target_initiator_lives(server) && monotonic_ns() - begin < cluster->config->dead_ns)
+		agent_wait(cluster, agent_events(cluster), NSEC_PER_MSEC);
+}
+
 int target_run(struct cluster *cluster)
 {
 	struct target_server server = {
@@ -335,6 +345,8 @@ int target_run(struct cluster *cluster)
 	err = target_server_open(&server);
 	if (!err && target_connected(&server))
 		err = target_map(&server) ?: target_loop(&server);
+	if (err == -EHOSTDOWN)
+		target_await_death(&server);
 	if (server.bus.private)
 		target_server_close(&server);
 	lend_return(cluster, &server.borrow);

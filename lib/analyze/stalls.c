@@ -13,6 +13,10 @@
 #include "lib/base/array.h"
 #include "lib/base/fail.h"
 
+#define QUEUED_NS 5000000000ull /* how long a frame may wait in a link's queue */
+#define WINDOW_BYTES \
+	(16 << 20) /* that a connection has sent at most and has not been told to have come */
+
 static struct stall_flow *stall_flow_find(const struct stalls *s, __u32 id)
 {
 	struct stall_flow *flow;
@@ -144,13 +148,29 @@ static struct stall *stall_begin(struct stalls *s, struct stall_flow *flow, cons
 		return NULL;
 	}
 	flow->missing.count = flow->lost.count = 0;
-	flow->aborted = false;
+	flow->aborted_ns = 0;
 	stall->flow = flow->id;
 	stall->device = e->device;
 	stall->queue = QUEUE_NONE;
 	stall->from_ns = frames_since(e);
 	stall->serial = ++s->serial;
 	return flow->open = stall;
+}
+
+/*
+ * Nobody waits for what a connection loses once it is over: a run that began before and is told behind its end, and
+ * what it had sent that still waited in the link's queue. Whoever has its ports next begins at another number.
+ */
+static bool is_behind_the_end(const struct stall_flow *flow, const struct event *e, __u32 first)
+{
+	__u64 since_ns = frames_since(e);
+	__s64 ahead;
+
+	if (flow->open || !flow->aborted_ns)
+		return false;
+	ahead = sequence_position(flow->near, first) - flow->near;
+	return since_ns <= flow->aborted_ns || (since_ns - flow->aborted_ns < QUEUED_NS &&
+						ahead < WINDOW_BYTES && -ahead < WINDOW_BYTES);
 }
 
 static void stalls_take_lost(struct stalls *s, const struct event *e)
@@ -163,6 +183,8 @@ static void stalls_take_lost(struct stalls *s, const struct event *e)
 	if (!sends_again(s, e->tid) || !frames_range(e, &first, &length) || frames_needless(e))
 		return;
 	flow = stall_flow_make(s, e->tid);
+	if (flow && is_behind_the_end(flow, e, first))
+		return;
 	stall = flow ? flow->open ?: stall_begin(s, flow, e) : NULL;
 	if (!stall)
 		return;
@@ -336,7 +358,7 @@ static bool is_of_aborted(struct stall_flow *flow, __u32 first, __u32 length)
 {
 	struct sequence_range range;
 
-	if (!flow->aborted)
+	if (!flow->aborted_ns)
 		return false;
 	range = stalls_place(flow, first, length);
 	return sequence_overlaps(&flow->lost, range.from, range.to);
@@ -367,7 +389,7 @@ static void stall_abort(struct stalls *s, struct stall_flow *flow, const struct 
 	if (!flow || !flow->open)
 		return;
 	flow->open->error = error;
-	flow->aborted = true;
+	flow->aborted_ns = e->time_ns;
 	stall_end(s, flow, e->time_ns);
 }
 

@@ -30,7 +30,7 @@ struct stall_flow {
 	size_t resent_room;
 	__u64 resent_count;
 	struct stall *open;
-	bool aborted; /* the newest stall was, and none is open; `lost` is still its */
+	__u64 aborted_ns; /* when the newest stall was, and none is open; `lost` is still its; 0: it was not */
 	__u64 stalls, longest_ns;
 	struct flow_info name; /* id 0; all zero if the dictionary lacks it */
 	UT_hash_handle hh, by_name;

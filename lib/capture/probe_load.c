@@ -13,6 +13,12 @@
 #include "lib/base/files.h"
 #include "lib/capture/probes_private.h"
 
+/*
+ * The verifier ends with EAGAIN when a signal comes, also one of a debugger or a freezer; libbpf then tries five times,
+ * which are over in a moment. So often more the whole object is loaded again, before its rows go off.
+ */
+#define INTERRUPTED_LOADS 20
+
 static bool lacks_programs(const struct probe *probe)
 {
 	return probe->wanted && probe->method && probe->method->kind != ATTACH_FILES &&
@@ -195,7 +201,7 @@ static void load_rows_of(struct probe_set *set, const struct object_source *sour
 	bool rows[PROBE_COUNT];
 	struct bpf_object *object;
 	char reason[REASON_TEXT];
-	int types;
+	int types, interrupted = 0;
 
 	/* The module may have come a moment ago. */
 	set->filter.vfio_entries = vfio_entries();
@@ -212,7 +218,8 @@ static void load_rows_of(struct probe_set *set, const struct object_source *sour
 			return;
 		snprintf(reason, sizeof(reason), "%s", failure_text());
 		bpf_object__close(object);
-		if (blame(set, rows, reason))
+		if ((error == -EAGAIN && interrupted++ < INTERRUPTED_LOADS) ||
+		    blame(set, rows, reason))
 			continue;
 		for (int i = 0; i < PROBE_COUNT; i++)
 			if (rows[i] && set->probes[i].method)

@@ -33,7 +33,8 @@ for job in "$root"/injectors/jobs/*.ini; do
 		sed 's/^/    /' verdicts
 		sed 's/^/    /' "$name.csv"
 	fi
-	# No percentile without 20 samples beyond it, in any row; results of hosts (docs/smartio.md) have none.
+	# No percentile without 20 samples beyond it, in any row; what was never sent is one, with its wait. Results
+	# of hosts (docs/smartio.md) have none.
 	check "$name: percentiles have samples" python3 - "$name.csv" <<'PY'
 import csv, sys
 with open(sys.argv[1]) as file:
@@ -42,7 +43,7 @@ assert rows
 for row in rows:
     for percentile, share in (("p50", .5), ("p90", .1), ("p99", .01), ("p999", .001)):
         if row.get(f"latency_{percentile}_ns"):
-            samples = float(row["ios"] or 0) + float(row["operations"] or 0)
+            samples = sum(float(row[column] or 0) for column in ("ios", "unsent", "operations"))
             assert samples * share >= 20, (percentile, row)
         if percentile != "p999" and row.get(f"round_trip_{percentile}_ns"):
             assert float(row["round_trips"]) * share >= 20, (percentile, row)

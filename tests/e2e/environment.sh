@@ -180,7 +180,6 @@ fi
 umount full
 
 # The kernel frees a program a moment after its last descriptor.
-as_before() { [ "$(orphaned_programs)" = "$programs_before" ]; }
-check "no BPF program is left attached" wait_for 5 as_before
+check "no BPF program is left attached" wait_for 5 programs_gone
 equal "entries left in the run directory" "$(ls -A "$FAULTLINE_RUN_DIR" 2>/dev/null)" ""
 finish

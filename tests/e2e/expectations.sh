@@ -135,13 +135,13 @@ broken() {
 broken burst-block "evicted_pages_fault nothing_broken" "+$failure" --set machine.premap=no \
 	--set reader.duration=500ms
 broken burst-block small_blocks_feel_many --set slow.enabled=no --set reader.duration=2s
-broken burst-block throughput_falls --set reader.rate=100/s --set reader.duration=1s
+broken burst-block throughput_falls --set reader.rate=10/s --set reader.duration=2s
 broken burst-block "nobody_suffers_without small_blocks_do_not" --set reader.depth=64 \
 	--set disk.medium_latency=200us --set reader.duration=2s
 # The rates exchanged, and faults so slow that no neighbour's noise is as large.
 broken burst-block "large_blocks_feel_few_faults large_blocks_feel_many" \
-	's/^\(large.*\)(size=2M, rate=10*.s)\(.*\)(size=2M, rate=0)/\1(size=2M, rate=0)\2(size=2M, rate=100\/s)/' \
-	--set slow.delay=50ms --set disk.medium_bandwidth=1000G --set reader.duration=4s
+	'/^expect.large/{ s/rate=first/rate=other/; s/rate=30.s/rate=first/; s/rate=last/rate=first/; s/rate=other/rate=last/; }' \
+	--set slow.delay=50ms --set reader.duration=4s
 broken concurrent "evicted_pages_fault nothing_broken" "+$failure" --set machine.premap=no \
 	--set reader.duration=1s
 broken concurrent serial_grows --set slow.delay=200us --set cold.arrival=random --set reader.duration=5s
@@ -158,16 +158,16 @@ broken isolation nothing_broken "+$failure" --set many.duration=1s --set few.dur
 broken lookup "no_faults_at_all nothing_broken" "+$failure" --set machine.premap=no --set reader.duration=500ms
 broken lookup an_io_has_a_handful "+$wiped" --set machine.premap=no --set machine.request_queue_entries=2 \
 	--set reader.sizes=256K --set reader.duration=500ms
-broken lookup control_costs --set reader.rate=100/s --set reader.duration=500ms
+broken lookup control_costs '/control_costs/s/extra=10us/extra=100ns/' --set reader.duration=500ms
 broken lookup "a_lookup_takes_100ns_more a_lookup_takes_10us_more that_is_below_2_percent" coarse.so \
 	--set reader.duration=2s
 broken rtt "evicted_pages_fault nothing_broken" "+$failure" --set machine.premap=no --set reader.duration=1s
 broken rtt enough_faults --set fault.rate=20/s --set reader.duration=1s
 # No load, and faults beside which that of neighbours is small.
-broken rtt "load_hurts_the_tail load_hurts_the_mean" "+$slower" --set busy-host.duration=1ms --set reader.duration=5s
+broken rtt "load_hurts_the_tail load_hurts_the_mean" "+$slower" --set busy-host.duration=1ms --set reader.duration=3s
 broken sensitivity-block "evicted_pages_fault nothing_broken nothing_lost_without_faults" "+$failure" \
 	--set machine.premap=no --set reader.duration=500ms
-broken sensitivity-block heavy_faults_cost --set reader.rate=100/s --set reader.duration=1s
+broken sensitivity-block heavy_faults_cost --set reader.rate=10/s --set reader.duration=2s
 broken sensitivity-block "paused_is_linear paused_is_rate_times_latency throughput_follows" \
 	--set slow.enabled=no --set sweep.rate="cold.rate: 5/s, 10/s, 20/s, 40/s" \
 	--set sweep.latency="slow.delay: 1ms, 5ms, 10ms" --set reader.duration=1s
@@ -212,7 +212,7 @@ broken protect-live "what_comes_back_stays the_newest_are_not_taken_anyhow it_pi
 broken protect-live under_the_cap --set protector.inactive=0.2 --set protector.promote_after=100ms
 broken protect-live all_is_let_go 's/unpins == pins/unpins < pins/'
 broken protect-loss "all_is_heard most_is_lost loss_costs_faults" \
-	's/(records=64)/(records=4)/; /most_is_lost/s/records=4/records=64/g'
+	's/(records=first)/(records=4)/; /most_is_lost/s/records=4/records=first/g'
 broken protect-loss never_more_than_without --set rounds.sizes=8K
 broken protect-loss under_the_cap --set protector.inactive=0.2 --set protector.promote_after=100ms
 broken protect-loss "all_is_let_go nothing_broken" 's/unpins == pins/unpins < pins/; s/errors == 0/errors > 0/'
@@ -229,7 +229,7 @@ broken npf-working-sets "one_cannot_pin_more both_hit together_more what_is_not_
 broken npf-working-sets "both_start held" 's/present_most <= 1.1/present_most <= 0.1/' --set machine.memory_limit=16M
 broken npf-working-sets nothing_broken "+$refused"
 broken npf-ring-size "a_backup_ring_stalls_nobody a_backup_ring_does_not a_backup_ring_loses_nothing
-	every_request_answered" 's/-x 10000/-x 5000/; /a_backup/s/policy=backup/policy=drop/g; s/0\.1s \*/0.0001s */'
+	every_request_answered" 's/-x 10000/-x 5000/; /a_backup/s/policy=backup/policy=drop/g; s/0\.1 \* 200ms/0.0001 * 200ms/'
 broken npf-ring-size "cold_is_cold each_cold_buffer_costs_a_frame and_more_timeouts dropping_grows_with_the_ring" \
 	--set cold.enabled=no
 broken npf-ring-size nothing_broken "+$refused" --set sweep.size="net.queue_depth: 16" --set refused.times=1
@@ -240,14 +240,14 @@ broken npf-beff "nothing_faults nothing_broken" "+$wiped
 $refused" --set sweep.again="machine.seed: 1"
 broken npf-imb "copying_is_behind the_more_so_the_larger_the_message it_copies_each_byte_twice allreduce_does_not_care" \
 	's/memory=copy, \(pattern=sendrecv\)/memory=demand, \1/g
-	s/memory=demand, pattern=allreduce, size=[a-z]*/memory=demand, pattern=sendrecv, size=last/g' --set sweep.again="machine.seed: 1"
-broken npf-imb "demand_is_near_the_cache each_pattern_is" 's/> 0.75/< 0.75/' --set sweep.again="machine.seed: 1"
+	s/copied(memory=copy, pattern=allreduce)/copied(memory=copy, pattern=sendrecv)/' --set sweep.again="machine.seed: 1"
+broken npf-imb "demand_is_near_the_cache each_pattern_is" 's/> 0\.4$/< 0.4/' --set sweep.again="machine.seed: 1"
 broken npf-imb each_buffer_is_registered_once --set mpi.cache_bytes=4M --set sweep.again="machine.seed: 1"
 broken npf-imb "demand_is_warm nothing_broken" "+$wiped
 $refused" --set sweep.again="machine.seed: 1"
 broken npf-what-if-ib "rnr_is_above_dropping rnr_is_above_a_timeout rnr_says_so_and_dropping_does_not
 	a_backup_ring_loses_nothing" 's/policy=rnr/policy=timeout/g; s/lost_fault(policy=backup/lost_fault(policy=drop/'
-broken npf-what-if-ib "rnr_wastes_more_than_a_backup_ring longer_faults_waste_more" 's/takes=last/takes=first/g'
+broken npf-what-if-ib "rnr_wastes_more_than_a_backup_ring longer_faults_waste_more" 's/takes=last/takes=first/g; /longer_faults/s/ or .*//'
 broken npf-what-if-ib "evicted_pages_fault a_dropping_ring_loses" --set sweep.rate="cold.rate: 0" \
 	--set sweep.takes="slow.delay: 5ms" --set messages.duration=300ms
 broken npf-what-if-ib "kinds_are_what_they_are_called rnr_never_gives_up nothing_broken" "+$refused" --set sweep.kind="cold.kind: major" \
@@ -298,7 +298,7 @@ duration = 1m
 $refused" --set mpi.operations=50
 broken rdma-thrash "many_do_not each_message_costs_commands the_cache_falls_behind" \
 	'/the_cache_falls/s/memory=demand/memory=cache/' --set mpi.cache_bytes=40M --set sweep.count="mpi.count: 2, 4" \
-	--set mpi.duration=1s
+	--set mpi.operations=500
 broken rdma-thrash "two_fit demand_registers_once" '/^demand_registers/s/memory=demand/memory=cache/g' --set mpi.cache_bytes=1M
 broken rdma-thrash nothing_broken "+$wiped
 $refused" --set sweep.count="mpi.count: 2, 4"
@@ -388,7 +388,7 @@ interval = 9
 duration = 1m'
 broken hyv-cpu nothing_broken "+$dead"
 broken hyv-cpu "polling_takes_more writes_too hybrid_waits_cost_more injections_are_hybrid_s" \
-	'/^hybrid_waits/s/ > / < /; /^polling/s/ > / < /g; /^writes/s/ > / < /; /^injections/s/events=yes) > 0/events=no) > 0/'
+	'/hybrid_waits/s/ > / < /; /^polling/s/ > / < /g; /^writes/s/ > / < /; /^injections/s/events=yes) > 0/events=no) > 0/'
 broken hyv-create-qp nothing_broken "+$vetoed"
 broken hyv-create-qp two_calls_an_operation '/^two_calls/s/>= 2/>= 3/'
 broken hyv-create-qp the_device_takes_its_time --set hca.install_time=0 --set hca.install_entry_time=0
@@ -438,10 +438,10 @@ broken hyv-register "linear_from_there deregistration_alike" '/linear/s/ > / < /
 broken hyv-write-bandwidth nothing_broken "+$dead"
 broken hyv-write-bandwidth nothing_beats_the_link --set hca.link=1G --set hcb.link=1G
 broken hyv-write-bandwidth "nothing_between_post_and_completion the_largest_come_near_it the_smallest_do_not no_loss_by_hybrid" \
-	'/the_largest/s/size=64K/size=1/g; /^the_smallest/s/size=1)/size=64K)/; /^no_loss/s/hybrid, size=64K/hybrid, size=1/; /^nothing_between/s/data_kicks ==/data_kicks >/'
+	'/the_largest/s/size=64K/size=1/g; /^the_smallest/s/size=1)/size=64K)/; /no_loss/s/hybrid, size=64K/hybrid, size=1/; /^nothing_between/s/data_kicks ==/data_kicks >/'
 broken hyv-write-events nothing_broken "+$dead"
 broken hyv-write-events "more_outstanding_lose_less at_most_one_each nobody_kicks native_has_none" \
-	'/^more/s/ > / < /; /^at_most/s/<=/>/; /^nobody/s/==/>/; /^native/s/mode=native/mode=hybrid/'
+	'/more_out/s/ > / < /; /^at_most/s/<=/>/; /^nobody/s/==/>/; /^native/s/mode=native/mode=hybrid/'
 
 for job in "$root"/injectors/jobs/*.ini; do
 	name=$(basename "$job" .ini)

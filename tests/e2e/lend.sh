@@ -133,7 +133,7 @@ other=$'[device other]\nunder = user\nsize = 4M'
 { lone && inject_it 'action = host_kill' 'host = lender' 'step = grant'; } >none-of-the-dead.ini
 fails none-of-the-dead 'it: lender is dead'
 { lone 'retry = 10ms' && inject_it 'action = requesters_full'; } >refused-throughout.ini
-fails refused-throughout 'it: .*its requester table of' --set cluster.duration=100ms
+fails refused-throughout 'it: .*its requester table of' --set cluster.duration=2s
 { lone && inject_it 'action = revoke' 'device = disk' 'at = 100ms'; } >taken-for-good.ini
 fails taken-for-good 'it: disk was taken back'
 { lone && echo "$other" && inject_it 'action = host_kill' 'host = user' 'step = register'; } >never-began.ini

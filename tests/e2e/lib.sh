@@ -93,6 +93,14 @@ orphaned_programs() {
 # Likewise since $programs_before: other suites may run beside this one.
 programs_gone() { [ -z "$(comm -13 <(echo "$programs_before") <(orphaned_programs))" ]; }
 
+# namespaces_of PATTERN: other network namespaces than this one that processes with such a command line are in. Those
+# of other suites, which come and go, are not asked.
+namespaces_of() {
+	local pid
+	for pid in $(pgrep -f -- "$1"); do readlink "/proc/$pid/ns/net"; done 2>/dev/null |
+		grep -vxF "$(readlink /proc/self/ns/net)" | sort -u
+}
+
 stopped() { grep -q '^State:.T' "/proc/$1/status"; } # PID
 
 # A storm of page faults that waits to be let go (kill -CONT $storm_pid): KIND PAGES ROUNDS.

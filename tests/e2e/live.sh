@@ -20,10 +20,15 @@ ended() {
 	fi
 }
 
-"$FAULTLINE" top -b --csv --since-start -o live.flt 1 9 >live.csv 2>top.err &
+intervals() { awk -F, '$2 == "all" { n++ } END { print n + 0 }' live.csv; }
+more_intervals() { [ "$(intervals)" -ge "$1" ]; }
+"$FAULTLINE" top -b --csv --since-start -o live.flt 1 >live.csv 2>top.err &
 top=$!
-sleep 1
+wait_for 20 more_intervals 1
 "$INJECT" run "$root/tests/e2e/jobs/mutation.ini" >/dev/null 2>run.err
+# One that began behind the machine's end is over.
+wait_for 10 more_intervals $(($(intervals) + 2))
+kill -INT $top
 wait $top
 ended "top ended well" $? top.err
 "$FAULTLINE" top -b --csv --since-start -i live.flt >replay.csv 2>replay.err

@@ -145,18 +145,34 @@ done
 
 # What both interfaces count once all is quiet, against the results: each frame is somewhere. A second load keeps
 # the machine.
-# links NAME [SIDE]: job.ini, with a program of this port whose end is waited for; that side's queue has no room.
+# links NAME [SIDE]: job.ini, with a program of this port whose end is waited for; that side's queue has no room, and
+# what the program waits for comes after that.
 no_traffic() { ! pgrep -f "$traffic" >/dev/null; }
 link_of() { # SIDE of the machine: frames sent, dropped, received and refused
 	"$INJECT" exec "$machine" "$1" -- ip -s -j link show net | /usr/bin/python3 -c 'import json, sys
 stats = json.load(sys.stdin)[0]["stats64"]
 print(stats["tx"]["packets"], stats["tx"]["dropped"], stats["rx"]["packets"], stats["rx"]["dropped"] + stats["rx"]["errors"])'
 }
-# Of both sides, as nstat names them.
+# As nstat names them, of both sides together.
 nstat_of() {
-	for side in guest wire; do "$INJECT" exec "$machine" $side -- nstat -asz; done | awk -v name="$1" '$1 == name {n += $2} END {print n}'
+	local side
+	for side in guest wire; do "$INJECT" exec "$machine" $side -- nstat -asz; done |
+		awk -v names="$*" '{n[$1] += $2} END {for (i = split(names, name, " "); i; i--) told = n[name[i]] " " told; print told}'
 }
-quiet() { [ -z "$("$INJECT" exec "$machine" wire -- ss -Htano state fin-wait-1 state last-ack state closing state established)" ]; }
+# Neither side has a socket that may still send something: a segment, one again, a probe or an end.
+quiet() {
+	local side
+	for side in guest wire; do
+		"$INJECT" exec "$machine" $side -- ss -Htan state connected exclude time-wait >sockets && [ ! -s sockets ] || return 1
+	done
+}
+# All counters of both sides into `counted`: until they are what they were just before, frames are on their way.
+count_all() {
+	local side
+	for side in wire guest; do link_of $side; done
+	nstat_of TcpRetransSegs TcpExtTCPTimeouts TcpExtTCPLossProbes TcpExtTCPFastRetrans
+}
+settled() { mv counted counted.before && count_all >counted && cmp counted counted.before && quiet; }
 links() {
 	local guest wire
 	cat >>job.ini <<INI
@@ -165,18 +181,24 @@ side = wire
 role = load
 run = sh $scratch/hold $scratch/held
 INI
-	rm -f results.csv
+	sed -i 's/^timeout = .*/timeout = 1h/' job.ini
+	rm -f results.csv go
 	: >held
 	"$INJECT" run job.ini --csv=results.csv >run.out 2>run.err &
 	campaign=$!
 	check "$1: it is under way" wait_for 10 pgrep -f "$traffic"
 	machine=$(pgrep -P $campaign)
 	[ -z "$2" ] || "$INJECT" exec "$machine" "$2" -- ip link set net txqueuelen 1
+	: >go
 	check "$1: traffic has ended" wait_for 10 no_traffic
 	check "$1: connections have ended" wait_for 10 quiet
-	read -r wire_sent wire_dropped wire_received wire_refused < <(link_of wire)
-	read -r guest_sent guest_dropped guest_received guest_refused < <(link_of guest)
-	nstat=$(for name in TcpRetransSegs TcpExtTCPTimeouts TcpExtTCPLossProbes TcpExtTCPFastRetrans; do nstat_of $name; done)
+	count_all >counted
+	check "$1: no frame is on its way" wait_for 10 settled
+	{
+		read -r wire_sent wire_dropped wire_received wire_refused
+		read -r guest_sent guest_dropped guest_received guest_refused
+		nstat=$(cat)
+	} <counted
 	rm held
 	wait $campaign
 	equal "$1: status" $? 0
@@ -194,6 +216,7 @@ INI
 }
 # Its machine lasts until all has been asked of it, however long that takes.
 echo 'while [ -e "$1" ]; do sleep 0.1; done' >hold
+echo 'until [ -e "$1" ]; do sleep 0.1; done; shift; exec "$@"' >after
 chmod 755 .
 traffic="iperf3 -c .* -p $port "
 for policy in pin drop cache backup ooo; do
@@ -210,7 +233,7 @@ done
 for side in wire guest; do
 	job drop 0 ""
 	[ $side = wire ] && reverse= || reverse=-R
-	sed -i -e '/^\[inject cold/,$d' -e "s/-t 2 -J/-u -b 400M -l 300 $reverse -t 2 -J/" job.ini
+	sed -i -e '/^\[inject cold/,$d' -e "s|^run = iperf3 -c.*|run = sh $scratch/after $scratch/go iperf3 -c {guest} -p $port -u -b 400M -l 300 $reverse -t 2 -J|" job.ini
 	links "links, no room at the $side" $side
 	dropped=${side}_dropped
 	check "links, no room at the $side: frames were dropped" test "${!dropped}" -gt 0
@@ -248,10 +271,21 @@ PY
 	equal "four rings, $policy: those without a fault have no loss and no stall for one" "$? $(tail -n 1 isolated)" "0 "
 done
 
+# Stalls of the truth log that are over: without one nobody misses what tells of an end.
+recovered() {
+	PYTHONPATH=$root/tests/reference /usr/bin/python3 -c 'import compare_frames as c
+print(sum(stall.state == "recovered" for stalls in c.brute_force(c.read_truth()[0]).values() for stall in stalls))' csv truth
+}
+
 # A probe less, and what is told must differ.
 for probe in frames_lost frames_recovered; do
-	job drop 13 "$delays"
+	job drop 13 "$delays
+[inject wire]
+action = frame_loss
+probability = 1
+duration = 30s"
 	run "without $probe" --disable-probe "$probe"
+	check "without $probe: frames were lost and came again" test "$(recovered)" -gt 0
 	check "without $probe: the comparison fails" grep -q '^not ok' verdict
 done
 
@@ -264,9 +298,11 @@ for probe in frames_held head_advanced ring_state; do
 done
 
 # What is left, of whatever was killed in the middle.
+ours="$scratch/|-p $port( |\$)"
 left() {
-	pgrep -f -- "-p $port( |\$)" || true
-	lsns -n -t net -o NS
+	pgrep -f -- "$ours" || true
+	namespaces_of "$ours"
+	ip netns
 	ip -o link | cut -d: -f2
 	sysctl -a 2>/dev/null | grep -E '^net\.(ipv4\.tcp_|core\.)' | grep -v _available_
 }

@@ -147,9 +147,8 @@ of_host() {
 	sysctl -a 2>/dev/null | grep '^net\.' | grep -vE '^net\.netfilter\.nf_conntrack_count|_file_entries|\.random'
 	ip -o link
 	ip netns
-	readlink /proc/[0-9]*/ns/net 2>/dev/null | sort -u | grep -vxF "$others"
+	namespaces_of "^$sleeper|$scratch/"
 }
-others=$(readlink /proc/[0-9]*/ns/net | sort -u | grep -vxF "$(readlink /proc/self/ns/net)")
 {
 	echo "$nic"
 	printf 'sysctl = net.ipv4.tcp_rmem=4096 32768 32768, net.core.somaxconn=77\nlink = 10M\ntcp = classic\n'

@@ -42,6 +42,7 @@ take_lines() {
 
 # serve_start OPTION...: a server at $port that answers, with $server its process.
 serve_start() {
+	rm -f serve.err # what an earlier one said is not this one's word
 	"$FAULTLINE" serve --listen "127.0.0.1:$port" "$@" 2>serve.err &
 	server=$!
 	pids+=("$server")
@@ -246,6 +247,7 @@ for ((i = 0; i < kills; i++)); do
 	"$FAULTLINE" serve --listen none --interval 100ms --state counters --textfile textfile 2>/dev/null &
 	server=$!
 	pids+=("$server")
+	((i % 2)) || wait_for 20 test -e textfile/faultline.prom
 	sleep "$((RANDOM % 2)).$((RANDOM % 10))"
 	kill -KILL $server
 	wait $server 2>/dev/null

@@ -242,6 +242,7 @@ equal "one that came to its end is replaced only if asked for" "$? $(grep -c 'ex
 disk 8M
 name=$(printf '%0221d.flt' 0)
 for how in 1 2; do
+	rm -f a.err # what an earlier one said
 	"$FAULTLINE" record --max-size 1M -o "disk/$name" 2>a.err &
 	recorder=$!
 	wait_for 60 begun a.err

@@ -91,27 +91,40 @@ class Trial:
         self.good, self.locks = {}, collections.defaultdict(threading.Lock)
         self.private = PRIVATE if not subprocess.run([*PRIVATE, "true"], capture_output=True, check=False).returncode else []
 
-    def run(self, program, directory):
-        """Does it pass? One that waits for ever, or spins, does not."""
+    def run(self, program, directory, cpu, quiet=20, log=subprocess.DEVNULL):
+        """(Does it pass? One that waits for ever, or spins, does not; seconds of CPU time)."""
+        told = directory / "cpu"
         if not (directory / "docs").exists():
             os.symlink(ROOT / "docs", directory / "docs")  # what tests hold the code against
-        done = subprocess.run([sys.executable, str(ROOT / "tests/watchdog.py"), "run", "--cpu", str(self.cpu), "--quiet",
-                               "20", "--every", "1", "--", *self.private, str(program)], cwd=directory,
+        done = subprocess.run([sys.executable, str(ROOT / "tests/watchdog.py"), "run", "--cpu", str(cpu), "--quiet",
+                               str(quiet), "--every", "1", "--told", str(told), "--", *self.private, str(program)],
+                              cwd=directory,
                               env={**os.environ, "FAULTLINE_RUN_DIR": "/tmp/run" if self.private else str(directory / "run"),
                                    "CMOCKA_TEST_ABORT": "1", "ASAN_OPTIONS": "detect_leaks=1:hard_rss_limit_mb=2000"},
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-        return not done.returncode
+                              stdout=log, stderr=log, check=False)
+        return not done.returncode, int(told.read_text())
 
-    def is_good(self, test, source):
-        """Does a test pass with the good code, made likewise? Asked of those only that have caught something."""
+    def try_good(self, test, source):
+        """(Does a test pass with the good code, made likewise? CPU seconds, last words). Asked of those only that have caught something.
+        It ends, however slow the machine: patience is for that."""
         with self.locks[test]:
             if (test, source) not in self.good:
                 directory = self.scratch / test / source.replace("/", "-")
                 directory.mkdir(parents=True)
                 objects = self.programs.compile(source, (ROOT / source).read_bytes(), directory)
                 error = self.programs.link(test, objects, directory / test) if objects else "does not compile"
-                self.good[test, source] = not error and self.run(directory / test, directory)
+                with open(directory / "log", "w+", encoding="utf-8", errors="replace") as log:
+                    passes, cpu = (False, 0) if error else self.run(directory / test, directory, 1000, 300, log)
+                    log.seek(0)
+                    self.good[test, source] = passes, cpu, error or "".join(log.readlines()[-20:])
             return self.good[test, source]
+
+    def catches(self, test, source, program, directory):
+        """One that was ended may only have been slow: it gets some times what the good code takes here."""
+        if self.run(program, directory, self.cpu)[0]:
+            return False
+        passes, cpu, _ = self.try_good(test, source)
+        return passes and (4 * cpu <= self.cpu or not self.run(program, directory, self.cpu + 4 * cpu)[0])
 
     def tests(self, source):
         return [test for test in self.programs.tests(source) if test not in self.left_out][:TESTS]
@@ -132,7 +145,7 @@ class Trial:
                 if error:
                     return "not linked", error
                 tried.append(test)
-                if not self.run(program, directory) and self.is_good(test, mutation.file):
+                if self.catches(test, mutation.file, program, directory):
                     return "caught", test
                 program.unlink()
             return "survived", " ".join(tried)
@@ -152,9 +165,10 @@ def report(trial, mutations, listed):
                 more += ", though it is listed as a survivor"
             counts[outcome] += 1
             print(f"{'not ok' if outcome in FAILURES else 'ok'} - {place}: {outcome} ({more})", flush=True)
-    broken = sorted({test for (test, _), passes in trial.good.items() if not passes})
-    for test in broken:
+    broken = {test: words for (test, _), (passes, _, words) in sorted(trial.good.items()) if not passes}
+    for test, words in broken.items():
         print(f"not ok - {test} fails with the good code, too")
+        print("".join(f"# {line}\n" for line in words.splitlines()), end="")
     tried = counts["caught"] + counts["listed"] + counts["survived"]
     print(f"of {tried} mutations {counts['caught']} were caught ({counts['caught'] / max(1, tried):.0%}), "
           f"{counts['listed']} are listed as survivors, {counts['survived']} are not; "

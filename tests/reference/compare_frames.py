@@ -24,7 +24,7 @@ REASONS = {1: "fault", 2: "no_buffer", 3: "cache_full", 4: "backup_full", 5: "be
 FAULT = 1
 REMEMBERED = 64  # STALL_RESENT_MAX
 BATCH = 32  # frames that the NIC takes off the wire at once; they have come at one time
-SYNACK, RETRANSMIT = 86, 85
+RUN_LOST, SYNACK, RETRANSMIT = 80, 86, 85
 FAILED = 32
 RECOVERIES = {1: "timeouts", 2: "probes", 3: "fast", 4: "slow_start"}
 
@@ -221,13 +221,15 @@ def brute_force(frames):
     return stalls
 
 
-def given_up_after(stall, row):
+def given_up_after(stall, row, runs):
     """The log has frames: that a socket was gone only its kernel tells. What comes behind that, as it waited in the link's
-    queue, ends no stall and is none."""
+    queue, ends no stall and is none; nor do frames count whose run was not over then, and is told behind it."""
     given_up = int(row["start_ns"]) + int(row["duration_ns"])
     if row["state"] != "aborted" or (stall.state == "recovered" and stall.end < given_up):
         return
-    stall.state, stall.frames = "aborted", [frame for frame in stall.frames if frame.time <= given_up]
+    behind = [(since, range_) for told, since, range_ in runs if since <= given_up < told]
+    stall.state, stall.frames = "aborted", [frame for frame in stall.frames if frame.time <= given_up and not any(
+        since <= frame.time and ranges_overlap((frame.first, frame.end), range_) for since, range_ in behind)]
     stall.lost = len(stall.frames)
     stall.reasons = collections.Counter(REASONS[frame.reason] for frame in stall.frames)
     stall.faults = {frame.fault for frame in stall.frames if frame.reason == FAULT and frame.fault}
@@ -238,13 +240,14 @@ def compare_stalls(frames):
     for row in table("stalls"):
         told[row["flow"]].append(row)
     truth, problems, count = brute_force(frames), [], 0
+    runs = read_events()[0] if len(sys.argv) > 3 else {}
     for flow in truth.keys() | told.keys():
         rows = sorted(told[flow], key=lambda row: int(row["start_ns"]))
         count += len(truth[flow])
         if len(rows) != len(truth[flow]):
             problems.append(f"{flow}: {len(truth[flow])} stalls, {len(rows)} told")
         for stall, row in zip(truth[flow], rows):
-            given_up_after(stall, row)
+            given_up_after(stall, row, runs.get(flow, []))
             expected = [stall.lost, stall.state, len(stall.faults)] + [
                 stall.reasons[reason] for reason in REASONS.values()]
             got = [int(row["lost"]), row["state"], int(row["faults"])] + [
@@ -265,9 +268,9 @@ def ranges_overlap(one, other):
     return ((other[1] - one[0] - 1) & 0xffffffff) < 1 << 31 and ((one[1] - other[0] - 1) & 0xffffffff) < 1 << 31
 
 
-def read_resent():
-    """What TCP sent again, of each flow: time, range, how, its timeout."""
-    flows, resent = {}, collections.defaultdict(list)
+def read_events():
+    """Of each flow: runs of lost frames (when told, since when, range); what TCP sent again (time, range, how, its timeout)."""
+    flows, runs, resent = {}, collections.defaultdict(list), collections.defaultdict(list)
     for name, fields in flt_read.read(sys.argv[3]):
         if name == "flow":
             source, destination = (int(fields[i][:8], 16) for i in (7, 8))
@@ -275,10 +278,13 @@ def read_resent():
         elif name == "event":
             time, address, _, value = fields[:4]
             tid, kind, code, flags = fields[9], fields[10], fields[13], fields[14]
+            range_ = address >> 32, address & 0xffffffff
+            if kind == RUN_LOST:
+                runs[tid].append((time, value or time, range_))
             if kind == SYNACK or kind == RETRANSMIT and not flags & FAILED:
                 how = "synacks" if kind == SYNACK else RECOVERIES[code]
-                resent[tid].append((time, (address >> 32, address & 0xffffffff), how, value))
-    return {flows.get(flow): events for flow, events in resent.items()}
+                resent[tid].append((time, range_, how, value))
+    return tuple({flows.get(flow): events for flow, events in of.items()} for of in (runs, resent))
 
 
 def runs_of(row, stall, runs):
@@ -309,7 +315,7 @@ def worst_fault(stall, detected, instance, faults):
 
 
 def compare_recoveries(frames, detected, instance):
-    events, runs, problems, slow, count = read_resent(), collections.defaultdict(list), [], [], 0
+    events, runs, problems, slow, count = read_events()[1], collections.defaultdict(list), [], [], 0
     faults = {(row["group"], row["instance"]): row for row in table("faults")}
     for run in table("drops"):
         runs[run["flow"]].append(run)

@@ -7,6 +7,7 @@ depend on, or one that every Debian has (essential, required, apt) with make, gi
 A command that is not here is good if the set names a package as it is named. What this host happens to
 have besides does not count. Guests have busybox and what scenarios name.
 """
+import glob
 import importlib.util
 import os
 import re
@@ -34,7 +35,7 @@ class Debian:
     """Packages that are installed here: what they depend on and which files are theirs."""
 
     def __init__(self):
-        self.needs, self.provided, self.always = {}, {}, set(ALWAYS)
+        self.needs, self.provided, self.always, self.files = {}, {}, set(ALWAYS), {}
         for line in run("dpkg-query", "-W", "-f", "${Package}\t${Pre-Depends}, ${Depends}\t${Provides}\t${Essential}"
                         "\t${Priority}\n").splitlines():
             name, needs, provides, essential, priority = line.split("\t")
@@ -60,12 +61,16 @@ class Debian:
 
     def owner(self, path):
         """The package that a file is from; /bin and /usr/bin are one, alternatives lead elsewhere."""
-        for name in (path, os.path.realpath(path)):
-            for spelling in (name, name.removeprefix("/usr"), "/usr" + name):
-                said = [line for line in run("dpkg", "-S", spelling).splitlines() if not line.startswith("diversion ")]
-                if said:
-                    return re.split(r"[:,]", said[0])[0]
-        return None
+        if not self.files:
+            # dpkg's own lists: it reads all of them for each file that it is asked for.
+            for listing in sorted(glob.glob("/var/lib/dpkg/info/*.list")):
+                package = os.path.basename(listing).removesuffix(".list").partition(":")[0]
+                with open(listing, encoding="utf-8", errors="surrogateescape") as file:
+                    for line in file:
+                        self.files.setdefault(line.rstrip("\n"), package)
+        spellings = [spelling for name in (path, os.path.realpath(path))
+                     for spelling in (name, name.removeprefix("/usr"), "/usr" + name)]
+        return next((self.files[spelling] for spelling in spellings if spelling in self.files), None)
 
 
 def module_file(name):

@@ -416,6 +416,7 @@ static void an_error_aborts_its_connection(void **state)
 
 	for (size_t i = 0; i < 4 * COUNT(fatal); i++) {
 		__u32 hears = i % 2 ? FLOW_IN : FLOW_OUT, lost = i % 4 < 2 ? FLOW_IN : FLOW_OUT;
+		__u32 next = i % 3 ? 1u << 30 : -(1u << 30);
 		struct nic_rig rig;
 
 		nic_rig_begin(&rig);
@@ -426,9 +427,12 @@ static void an_error_aborts_its_connection(void **state)
 		nic_rig_add(&rig, told_error(300 * MS, hears, EHOSTUNREACH));
 		nic_rig_add(&rig, told_error(401 * MS, hears, fatal[i / 4]));
 		nic_rig_add(&rig, told_error(402 * MS, hears, EPIPE));
+		/* Of its last frames nobody has told before, and some waited in a queue. */
+		nic_rig_add(&rig, told_lost(403 * MS, 399 * MS, lost, 100, 90, 5, LOSS_WIRE, 0));
+		nic_rig_add(&rig, told_lost(404 * MS, 404 * MS, lost, 190, 10, 1, LOSS_WIRE, 0));
 		/* Whoever has its ports next has a stall of his own. */
-		nic_rig_add(&rig, told_lost(500 * MS, 500 * MS, lost, 7, 100, 2, LOSS_WIRE, 0));
-		nic_rig_add(&rig, told_recovered(501 * MS, lost, 7, 100));
+		nic_rig_add(&rig, told_lost(500 * MS, 500 * MS, lost, next, 100, 2, LOSS_WIRE, 0));
+		nic_rig_add(&rig, told_recovered(501 * MS, lost, next, 100));
 		rig.end_ns = 900 * MS;
 		nic_rig_run(&rig, i % 3);
 		assert_int_equal(nic_rig_rows(&rig, stalls_write), 3);

@@ -117,7 +117,8 @@ static bool engine_round(struct rdma *device)
 	any |= engine_receive(device, false, now_ns);
 	any |= engine_receive(device, true, now_ns);
 	any |= engine_poll(device, now_ns);
-	any |= engine_send(device, now_ns);
+	/* What was rung for in this round leaves after it was, however long the thread had no CPU in between. */
+	any |= engine_send(device, any ? monotonic_ns() : now_ns);
 	accesses_report(device);
 	queues_flush(device);
 	rdma_link_flush(device->link);

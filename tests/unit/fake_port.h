@@ -74,6 +74,12 @@ int guest_memory_file(const struct guest_memory *memory)
 	return memory->file;
 }
 
+void port_direct_thread(struct port *port, __u16 queue)
+{
+	(void)port;
+	(void)queue;
+}
+
 int port_dma_undiscard(struct port *port, const struct dma *dma)
 {
 	(void)port;

@@ -198,6 +198,7 @@ $(BUILD)/bench/programs_bench: $(BUILD)/bench/program_arguments.o
 $(BUILD)/bench/hyv_verbs_bench $(BUILD)/bench/hyv_events_bench $(BUILD)/bench/hyv_data_bench: $(BUILD)/bench/hyv_sides.o \
 	$(BUILD)/bench/rdma_ends.o
 $(BUILD)/bench/rdma_bench: $(BUILD)/bench/rdma_ends.o
+$(BUILD)/bench/vm_load: $(BUILD)/bench/vm_driver.o
 $(BUILD)/bench/serve_bench: $(BUILD)/bench/serve_bench.o \
 		$(filter-out $(BUILD)/tools/faultline.o,$(call objects,$(TOOL_SRC))) $(BUILD)/libfaultline.a
 	$(call msg,LINK,$@)
@@ -228,7 +229,7 @@ $(BUILD)/tests/lab/programs/%: $(BUILD)/tests/lab/programs/%.o $(BUILD)/libinjec
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIB_LIBS) $(INJECT_LIBS)
 lab-programs: $(LAB_PROGRAMS)
 
-bench-programs: $(patsubst %.c,$(BUILD)/%,$(filter-out bench/program_arguments.c bench/hyv_sides.c bench/rdma_ends.c bench/%.bpf.c,$(sort $(wildcard bench/*.c))))
+bench-programs: $(patsubst %.c,$(BUILD)/%,$(filter-out bench/program_arguments.c bench/hyv_sides.c bench/rdma_ends.c bench/vm_driver.c bench/%.bpf.c,$(sort $(wildcard bench/*.c))))
 
 $(BUILD)/tests/unit/test_refused.o: | $(BPF_BUILD)/tests/bpf/refused.skel.h
 

@@ -9,7 +9,7 @@ name,value,unit,peer,peer_value,ratio. Nothing here passes or fails; docs/perfor
 the rows.
 
     bench/bench.py [PART ...]       parts: storm programs lookup trace block round-trip nic sim
-                                    protect fleet fabric smartio hyv faults start-stop rxe parquet perfetto page serve
+                                    protect fleet fabric smartio hyv faults start-stop rxe parquet perfetto page serve vm
 """
 import csv
 import json
@@ -36,6 +36,7 @@ from serve_bench import bench_serve
 from sim_bench import bench_sim
 from smartio_bench import bench_smartio
 from start_stop_bench import bench_start_stop
+from vm_bench import bench_vm
 
 PAGES = 100003
 PASSES = 7
@@ -236,6 +237,7 @@ PARTS = {
     "perfetto": bench_perfetto,
     "page": bench_page,
     "serve": lambda scratch: bench_serve(ROOT, add),
+    "vm": bench_vm,
 }
 
 

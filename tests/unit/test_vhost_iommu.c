@@ -263,7 +263,7 @@ static void *evict_beside(void *argument)
 	return NULL;
 }
 
-/* Pages go, translations go, and pages behind them change, under two queues. */
+/* Pages go, translations go, pages behind them change, and the memory table is said again, under two queues. */
 static void nothing_is_wrong_under_evictions(enum vhost_on_fault on_fault)
 {
 	struct iommu_rig r;
@@ -286,6 +286,11 @@ static void nothing_is_wrong_under_evictions(enum vhost_on_fault on_fault)
 		out.indirect = in.indirect = i % 2;
 		vhost_rig_fill(&r.rig, from, 0x8000, i);
 		assert_int_equal(frontend_do(&r.rig.front, i % 2, &out), VIRTIO_BLK_S_OK);
+		if (i % 20 == 7) {
+			pthread_mutex_lock(&r.iommu.lock);
+			assert_int_equal(frontend_set_memory(&r.rig.front), 0);
+			pthread_mutex_unlock(&r.iommu.lock);
+		}
 		frontend_iommu_map(&r.iommu, page, i % 3 ? page : other, 3);
 		assert_int_equal(frontend_do(&r.rig.front, !(i % 2), &in), VIRTIO_BLK_S_OK);
 		if (i % 3 == 0) {

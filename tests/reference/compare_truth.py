@@ -212,6 +212,10 @@ def compare_fault(log, request, row, problems, alone):
         problems["kind"].append(f"{name}: {row['kind']}, not {log.effort(request)}")
     if log.cause.get(request) == "permission" and row["cpu_faults"] != "0":
         problems["cpu"].append(f"{name}: {row['cpu_faults']} CPU faults for a page that was there")
+    elif "request" not in truth and "handler" not in truth and "resolved" in truth:
+        # Found by the kernel (lookup=uffd): the CPU's fault comes first, and no handler has one.
+        if row["cpu_faults"] != "0":
+            problems["cpu"].append(f"{name}: {row['cpu_faults']} CPU faults of a fault without a handler")
     elif request in log.major or (alone and log.cause.get(request) == "-"):
         inside = row["cpu_fault_ns"] and "handler" in times and "resolved" in times and (
             times["handler"] <= int(row["cpu_fault_ns"]) <= times["resolved"])

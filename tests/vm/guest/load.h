@@ -51,6 +51,7 @@ struct load_options {
 	uint64_t reboots;
 	char end[16];
 	char run[128];
+	char wrong[16];
 };
 
 /* What came of it; threads add to it under its lock. */

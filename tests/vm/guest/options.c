@@ -72,6 +72,8 @@ bool load_option(struct load_options *options, const char *word)
 		return text(value, options->end, sizeof(options->end));
 	if (!strncmp(word, "run=", length + 1))
 		return text(value, options->run, sizeof(options->run));
+	if (!strncmp(word, "wrong=", length + 1))
+		return text(value, options->wrong, sizeof(options->wrong));
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		if (strlen(numbers[i].key) == length && !strncmp(numbers[i].key, word, length))
 			return number(value, (void *)((char *)options + numbers[i].offset));
@@ -86,5 +88,6 @@ void load_options_init(struct load_options *options)
 		.disk_block = 65536,
 		.disk_write_percent = 50,
 		.end = "poweroff",
+		.wrong = "count",
 	};
 }

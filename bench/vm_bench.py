@@ -5,8 +5,10 @@ Without a guest: bench/vm_load asks the same of our disk and of qemu-storage-dae
 without KVM): a thread of 4 KiB I/Os, by these two and by QEMU's own virtio-blk.
 """
 import csv
+import json
 import os
 import re
+import statistics
 import subprocess
 import time
 
@@ -22,6 +24,7 @@ GUEST_ROUNDS = min(ROUNDS, 3)
 GUEST_BYTES = 16 << 20
 OPERATIONS = 10007
 WAIT_SECONDS = 60
+FROM_BACKING_FILE = 1  # of a page_in in the truth log
 PEER = "qemu-storage-daemon"
 
 
@@ -98,23 +101,40 @@ def bench_disk(disk, scratch):
                 s.median("peer", key))
 
 
+def service_figures(truth):
+    """What the pager took for each page that it brought from the backing file, by its own log."""
+    taken = []
+    with open(truth, encoding="ascii") as file:
+        for line in file:
+            event = json.loads(line)
+            if event["what"] == "page_in" and event["code"] == FROM_BACKING_FILE:
+                taken.append(event["value"])
+    return {"service_p50": statistics.median(taken),
+            "service_p99": statistics.quantiles(taken, n=100)[98], "count": len(taken)}
+
+
 def bench_faults_of_vm(scratch):
-    """Pages are evicted all the time: what it takes to have one back, as who waits sees it."""
+    """Pages are evicted all the time: what it takes to have one back, for the pager and for who waits."""
     note("faults of a virtual machine's CPUs and its disk")
-    storm = f"--set=storm.rate={STORM}"
+    truth = f"{scratch}/truth.jsonl"
+
+    def storm(words, lookup="pa-bitmap"):
+        return with_ours(words, scratch, f"--set=storm.rate={STORM}", f"--set=disk.lookup={lookup}",
+                         f"--truth={fresh(truth)}")
 
     def cpu():
-        touches, p50, p99 = map(int, with_ours(["touch", TOUCHES], scratch, storm)[0].split())
-        return {"p50": p50, "p99": p99, "touches": touches}
+        _, p50, p99 = map(int, storm(["touch", TOUCHES])[0].split())
+        return {"p50": p50, "p99": p99, **service_figures(truth)}
 
     def device(lookup):
-        row = with_ours(["read", "1", SECONDS], scratch, storm, f"--set=disk.lookup={lookup}")[1]
-        return {"p50": float(row["round_trip_p50_ns"]), "p99": float(row["round_trip_p99_ns"])}
+        row = storm(["read", "1", SECONDS], lookup)[1]
+        return {"p50": float(row["round_trip_p50_ns"]), "p99": float(row["round_trip_p99_ns"]),
+                **service_figures(truth)}
 
     s = Samples({"cpu": cpu, "device": lambda: device("pa-bitmap"),
                  "uffd": lambda: device("uffd")})
-    for variant in ("cpu", "device", "uffd"):
-        for point in ("p50", "p99"):
+    for variant in s.of:
+        for point in ("service_p50", "service_p99", "p50", "p99"):
             add(f"vm_fault_{variant}_{point}", s.median(variant, point), "ns")
 
 

@@ -68,7 +68,7 @@ def missing_tests(kept):
 def is_there(kind, suite, name):
     if kind == "unit":
         path = ("tests", "unit", f"test_{suite}.c")
-        pattern = rf"(?:cmocka_unit_test\w*|TEST|CASE|with_\w+)\({re.escape(name)}\b"
+        pattern = rf"(?:cmocka_unit_test\w*|TEST|CASE|IN_WORLD|with_\w+)\({re.escape(name)}\b"
     elif kind in FOLDERS:
         path = ("tests", FOLDERS[kind], f"{suite}.sh")
         pattern = r"^\s*(?:if |then |else )?(?:ok|equal|check|check_that|sees|adopt|compare)\b.*" + re.escape(name)

@@ -62,7 +62,7 @@ __u32 iova_table_drop(struct iova_table *table, __u64 first, __u64 last)
 	return count;
 }
 
-static void make_room(struct iova_table *table)
+static void iova_table_make_room(struct iova_table *table)
 {
 	__u32 oldest = 0;
 
@@ -80,7 +80,7 @@ bool iova_table_add(struct iova_table *table, const struct iova_range *range)
 	iova_table_drop(table, range->first, range->last);
 	full = table->count == table->entries;
 	if (full)
-		make_room(table);
+		iova_table_make_room(table);
 	at = first_from(table, range->first);
 	memmove(&table->entry[at + 1], &table->entry[at],
 		(table->count - at) * sizeof(table->entry[0]));

@@ -16,7 +16,7 @@ static struct vhost_queue *queue_named(struct vhost *vhost, __u32 index)
 	return NULL;
 }
 
-static void close_descriptor(int *descriptor)
+static void vring_close(int *descriptor)
 {
 	if (*descriptor >= 0)
 		close(*descriptor);
@@ -140,7 +140,7 @@ static void vring_stop(struct vhost_queue *q, enum queue_order order)
 	q->broken = false;
 	q->inflight = NULL;
 	q->polled = false;
-	close_descriptor(&q->kick);
+	vring_close(&q->kick);
 }
 
 void vrings_reset(struct vhost *vhost)
@@ -149,8 +149,8 @@ void vrings_reset(struct vhost *vhost)
 		struct vhost_queue *q = &vhost->queue[i];
 
 		vring_stop(q, QUEUE_ABANDON);
-		close_descriptor(&q->call);
-		close_descriptor(&q->error);
+		vring_close(&q->call);
+		vring_close(&q->error);
 		q->addressed = q->enabled = false;
 		q->size = 0;
 		q->base = 0;
@@ -263,7 +263,7 @@ int vhost_set_vring_kick(struct vhost *vhost, struct vhost_user_message *message
 	if (error)
 		return error;
 	vring_hold(q);
-	close_descriptor(&q->kick);
+	vring_close(&q->kick);
 	q->kick = descriptor;
 	q->polled = descriptor < 0;
 	vring_start(q);
@@ -279,7 +279,7 @@ int vhost_set_vring_call(struct vhost *vhost, struct vhost_user_message *message
 	if (error)
 		return error;
 	vring_hold(q);
-	close_descriptor(&q->call);
+	vring_close(&q->call);
 	q->call = descriptor;
 	vring_start(q);
 	return 0;
@@ -294,7 +294,7 @@ int vhost_set_vring_err(struct vhost *vhost, struct vhost_user_message *message,
 	if (error)
 		return error;
 	vring_hold(q);
-	close_descriptor(&q->error);
+	vring_close(&q->error);
 	q->error = descriptor;
 	vring_start(q);
 	return 0;

@@ -24,7 +24,12 @@ static void vhost_driver_end(void *driver)
 
 static long vhost_driver_next_pages(void *driver, __u64 *pages, __u32 limit, __u64 wait_ns)
 {
-	return vhost_next_pages(driver, pages, limit, wait_ns);
+	long count = vhost_next_pages(driver, pages, limit, wait_ns);
+
+	/* Who is told of none does not let go what there may be without pages, or has come since. */
+	if (count <= 0)
+		vhost_send_next(driver);
+	return count;
 }
 
 static void vhost_driver_send_next(void *driver)

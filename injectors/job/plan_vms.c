@@ -44,13 +44,6 @@ static int check_vm_device(const struct plan_builder *b, __u32 index)
 			job_where(b->job, origin->where, "model"), origin->section,
 			device->class->name, full,
 			device_classes_text(vm_has_model, " or ", models, sizeof(models)));
-	if (b->plan->machine.tenants[device->tenant].vm.iommu && device->class->has_frames)
-		return failed(
-			-EBADMSG,
-			"%s: [device %s] model=%s: %s has no way to a guest behind its own IOMMU; "
-			"accepted: viommu=no of its tenant",
-			job_where(b->job, origin->where, "model"), origin->section,
-			device->class->name, full);
 	if (key)
 		return failed(
 			-EBADMSG,

@@ -97,7 +97,6 @@ static void keys_of_others_are_refused(void **state)
 	refused(QEMU("") DISK "read_only_percent = 3\n", ":6: [device disk] read_only_percent");
 	refused(QEMU("") DISK "page_size = 2M\n[machine]\npremap = yes\n", "page_size");
 	refused(QEMU("") DISK "lookup = uffd\nfile_direct = yes\n", "file_direct=yes of disk pins");
-	refused(QEMU("") "viommu = yes\n" DISK "model = nic\n", "behind its own IOMMU");
 	refused("[machine]\nreclaim_order = idle\nreclaim_percent = 10\n" QEMU("") DISK,
 		":2: [machine] reclaim_order goes by what was used last");
 	refused("[machine]\nmemory_limit = 32M\n" QEMU("") DISK, ":2: [machine] memory_limit");
@@ -252,9 +251,11 @@ static void a_network_card_s_wire_is_ours(void **state)
 	} wrong[] = {
 		{"rx_policy = pin\n", "buffers are anywhere; accepted: drop, cache"},
 		{"offload = checksum\n", "offload: none is offered"},
-		{"wire = loop\n[traffic t]\nduration = 1s\n", "wire=loop: its guest sends what it likes"},
+		{"wire = loop\n[traffic t]\nduration = 1s\nverify = no\n",
+		 "wire=loop: its guest sends what it likes"},
 		{"wire = generator\n", "has no [traffic NAME]"},
-		{"wire = generator\n[traffic t]\nduration = 1s\nverify = yes\n", "verify=yes: net is a virtual"},
+		{"wire = generator\n[traffic t]\nduration = 1s\nverify = yes\n",
+		 "verify=yes: net is a virtual"},
 		{"mtu = 1501\n", "accepted: up to 1500"},
 		{"queues = 33\n", "accepted: up to 32"},
 		{"lookup = uffd\n", "a NIC looks before it writes"},
@@ -262,7 +263,8 @@ static void a_network_card_s_wire_is_ours(void **state)
 	};
 	static const char program[] =
 		QEMU("") NIC "[program p]\nside = wire\nrole = server\nrun = true\n";
-	static const char traffic[] = QEMU("") NIC "wire = generator\n[traffic t]\nduration = 1s\nverify = no\n";
+	static const char traffic[] =
+		QEMU("") NIC "wire = generator\n[traffic t]\nduration = 1s\nverify = no\n";
 	char content[512];
 	struct planned planned;
 

@@ -117,6 +117,15 @@ static int virtio_net_rests(void *model, __u16 virtqueue, bool finishes)
 	return receives(virtqueue) ? ring_virtqueue_rests(ring_of(model, virtqueue), finishes) : 0;
 }
 
+/* Who writes into buffers looks them up and writes with the lock held. */
+static void virtio_net_taken_back(void *model)
+{
+	struct nic *nic = model;
+
+	pthread_mutex_lock(&nic->lock);
+	pthread_mutex_unlock(&nic->lock);
+}
+
 static void virtio_net_forget(void *model, __u16 virtqueue)
 {
 	if (receives(virtqueue))
@@ -158,6 +167,7 @@ static const struct vhost_model virtio_net_model = {
 	.event = virtio_net_event,
 	.begins = virtio_net_begins,
 	.rests = virtio_net_rests,
+	.taken_back = virtio_net_taken_back,
 	.forget = virtio_net_forget,
 	.report = virtio_net_report,
 };
@@ -174,6 +184,7 @@ int nic_vhost_start(struct nic *nic, const struct device_setup *setup)
 		.queues = (__u16)(2 * nic->queues),
 		.announced = (__u16)nic->queues,
 		.on_fault = nic->settings.vhost.on_fault,
+		.iommu = setup->iommu,
 		.model = &virtio_net_model,
 		.argument = nic,
 	};

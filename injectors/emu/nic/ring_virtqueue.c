@@ -54,28 +54,21 @@ int ring_virtqueue_descriptor(const struct nic_ring *ring)
 	return ring->virtqueue->wake;
 }
 
-/* The pieces of memory of a whole chain; 0: some of it is in none, or there are more than `room`. */
-static __u32 chain_pieces(struct vhost_request *request, struct io_range *piece, __u32 room)
-{
-	__u64 bytes = 0;
-	__u32 count = vhost_request_ranges(request, true, 0, request->writable_bytes, piece, room);
-
-	for (__u32 i = 0; i < count; i++)
-		bytes += piece[i].length;
-	return bytes == request->writable_bytes ? count : 0;
-}
-
 static int chain_check(const struct nic_ring *ring, struct vhost_request *request)
 {
 	__u64 least = ring->prefix_bytes + ring->nic->frame_bytes;
 	struct io_range piece[NIC_RANGES];
+	int pieces;
 
 	if (request->readable)
 		return failed(-EPROTO, "a receive buffer that is to be read");
 	if (request->writable_bytes < least)
 		return failed(-EPROTO, "a receive buffer of %llu bytes: accepted: at least %llu",
 			      request->writable_bytes, least);
-	if (!chain_pieces(request, piece, NIC_RANGES))
+	pieces = vhost_request_locate(request, true, piece, NIC_RANGES);
+	if (pieces == -EAGAIN)
+		return vhost_request_await(request, true);
+	if (pieces < 0)
 		return failed(
 			-EPROTO,
 			"a receive buffer that is not in memory as a whole, or in more than %d pieces",
@@ -120,13 +113,13 @@ static void add_absent(__u64 *all, __u32 *count, const __u64 *some, int found)
 }
 
 /* References on all pieces, or on none; the rest of a chain whose first page is absent is looked at, too, for one request. */
-static int take_pieces(struct nic_ring *ring, const struct io_range *piece, __u32 pieces,
+static int take_pieces(struct nic_ring *ring, const struct io_range *piece, int pieces,
 		       struct nic_store *store, __u64 *absent, __u32 *missing)
 {
 	__u32 before = store->ranges;
 	int result = 0;
 
-	for (__u32 i = 0; i < pieces && result >= 0; i++) {
+	for (int i = 0; i < pieces && result >= 0; i++) {
 		__u64 some[PORT_REQUEST_PAGES];
 
 		result = ring_try(ring, piece[i].address, piece[i].length, true,
@@ -138,6 +131,12 @@ static int take_pieces(struct nic_ring *ring, const struct io_range *piece, __u3
 		while (store->ranges > before)
 			port_dma_end(ring->nic->port, store->range[--store->ranges]);
 	return result < 0 ? result : 0;
+}
+
+/* Of a buffer that is posted. */
+static struct vhost_request *chain_at(struct nic_ring *ring, __u64 position)
+{
+	return ring->virtqueue->chain[ring->posted[rx_ring_slot(&ring->state, position)].id];
 }
 
 /* What a hostile driver, or a new memory table, has made of it meanwhile. */
@@ -153,13 +152,18 @@ static bool virtqueue_take(struct nic_ring *ring, __u64 position, struct nic_sto
 	struct nic_virtqueue *vq = ring->virtqueue;
 	__u64 absent[PORT_REQUEST_PAGES];
 	struct io_range piece[NIC_RANGES];
-	__u32 pieces, missing = 0;
+	__u32 missing = 0;
+	int pieces;
 
 	if (!vq->runs || vq->stray)
 		return false;
-	pieces = chain_pieces(vq->chain[ring->posted[rx_ring_slot(&ring->state, position)].id],
-			      piece, NIC_RANGES - store->ranges);
-	if (!pieces || take_pieces(ring, piece, pieces, store, absent, &missing)) {
+	pieces = vhost_request_locate(chain_at(ring, position), true, piece,
+				      NIC_RANGES - store->ranges);
+	if (pieces == -EAGAIN) {
+		ring->retry_ns = monotonic_ns() + NIC_RETRY_NS;
+		return false;
+	}
+	if (pieces < 0 || take_pieces(ring, piece, pieces, store, absent, &missing)) {
 		chain_strays(ring);
 		return false;
 	}
@@ -348,11 +352,9 @@ long ring_virtqueue_pages(struct nic_ring *ring, __u64 *pages, __u32 limit)
 	long count = 0;
 
 	for (__u64 at = ring->state.head; vq->runs && at < ring->state.tail; at++) {
-		__u32 pieces =
-			chain_pieces(vq->chain[ring->posted[rx_ring_slot(&ring->state, at)].id],
-				     piece, NIC_RANGES);
+		int pieces = vhost_request_locate(chain_at(ring, at), true, piece, NIC_RANGES);
 
-		for (__u32 i = 0; i < pieces; i++) {
+		for (int i = 0; i < pieces; i++) {
 			__u64 page =
 				(piece[i].address - ring->nic->iova_offset) & ~(PAGE_BYTES - 1);
 			__u64 end = piece[i].address - ring->nic->iova_offset + piece[i].length;

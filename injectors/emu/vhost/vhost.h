@@ -84,11 +84,13 @@ struct vhost_model {
 	int (*event)(void *model, __u16 queue, void *scratch);
 	/*
 	 * The queue goes on, and rests: only in between may another thread of the model touch what requests that it has kept name, by
-	 * vhost_request_ranges() at that time. `finishes`: the front-end waits for what has been begun, so what is done is to be ended
+	 * vhost_request_locate() at that time. `finishes`: the front-end waits for what has been begun, so what is done is to be ended
 	 * by vhost_request_done() now, and no request that is kept may be older than one that is ended. rests() may be called more than once.
 	 */
 	void (*begins)(void *model, __u16 queue);
 	int (*rests)(void *model, __u16 queue, bool finishes);
+	/* Translations have been taken back: returns when no other thread of the model goes by them. The socket's thread. */
+	void (*taken_back)(void *model);
 	/* The queue stops: requests that were kept are no longer the model's. */
 	void (*forget)(void *model, __u16 queue);
 	/* Reports a request that has been done, once it is in the used ring: calls port_ios_done(). */
@@ -164,6 +166,15 @@ int vhost_request_write(struct vhost_request *request, __u64 at, const void *fro
 /* Pieces for the access log, as guest addresses: of the bytes [at, at + bytes) of a stream, at most `room`; returns how many. */
 __u32 vhost_request_ranges(struct vhost_request *request, bool writable, __u64 at, __u64 bytes,
 			   struct io_range *ranges, __u32 room);
+/*
+ * Where a whole stream of bytes lies at this instant, for a model that keeps the request and whose threads do the DMA themselves: pieces as of
+ * vhost_request_ranges(). Returns how many; -EAGAIN: a translation is not known and has been asked for, try again in a while; -EINVAL: some of
+ * it lies nowhere, or there are more than `room`. Any thread, of a request that is kept. vhost_request_await(), in serve(), after -EAGAIN:
+ * VHOST_PARKED until there is an answer, or negative errno.
+ */
+int vhost_request_locate(struct vhost_request *request, bool writable, struct io_range *ranges,
+			 __u32 room);
+int vhost_request_await(struct vhost_request *request, bool writable);
 /* To be tried again in a while: VHOST_PARKED, for serve() to return. */
 int vhost_request_retry(struct vhost_request *request);
 /* Ends one that was kept. */

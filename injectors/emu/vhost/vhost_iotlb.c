@@ -57,6 +57,8 @@ static void wait_outside(struct vhost *vhost)
 			if (looks > INSIDE_LOOKS)
 				nanosleep(&pause, NULL);
 	}
+	if (vhost->config.model->taken_back)
+		vhost->config.model->taken_back(vhost->config.argument);
 }
 
 static bool range_has(const struct iova_range *range, __u64 iova, __u32 permissions)

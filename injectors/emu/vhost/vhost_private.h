@@ -14,6 +14,7 @@
  *	vhost_fetch.c	  chains: from the available ring to a request
  *	virtqueue_ring.c  a queue's way to its rings
  *	vhost_request.c	  a request's way to its data
+ *	vhost_kept.c	  likewise, of one that the model keeps
  *	vhost_next.c	  what comes next, for evictions
  *	inflight.c	  the region of in-flight requests
  *	vhost_iotlb.c	  with an IOMMU: translations that are known, and who goes by them

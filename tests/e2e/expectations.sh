@@ -88,6 +88,7 @@ duration = 10s'
 
 # broken JOB "EXPECTATION..." [LIBRARY.so | +SECTION | s/SED/EXPRESSION/] OPTION...: these are false then.
 declare -A seen tried
+guest_of_vm "guest 6.12" && guest=yes
 broken() {
 	local job=$1 wanted=$2 preload='' status expectation attempt unbroken
 	shift 2
@@ -97,6 +98,7 @@ broken() {
 		tried[$job]=1
 		[ $((${#tried[@]} % 2)) -eq 1 ] || return 0
 	fi
+	[[ $job == vm-* ]] && [ -z "${guest:-}" ] && return 0
 	cp "$root/injectors/jobs/$job.ini" "$job.ini"
 	case $1 in
 	*.so)

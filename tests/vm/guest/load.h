@@ -29,6 +29,9 @@ struct latency {
 struct load_options {
 	uint64_t seed;
 	uint64_t seconds;
+	uint64_t rounds;
+	uint64_t rest_seconds;
+	uint64_t rest_balloon;
 
 	uint64_t churn_bytes;
 	uint64_t churn_threads;

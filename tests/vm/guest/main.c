@@ -177,6 +177,33 @@ static void report(const struct load *load, uint64_t begin)
 	say("load_ms", (clock_ns() - begin) / 1000000);
 }
 
+/* What the guest's kernel has; a balloon is no part of it. */
+static uint64_t memory_total(void)
+{
+	char text[200] = "";
+	int fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+		printf("guest: no /proc/meminfo\n");
+	if (fd >= 0)
+		close(fd);
+	return strtoull(text + strcspn(text, "0123456789"), NULL, 10) << 10;
+}
+
+static void rest(const struct load_options *options)
+{
+	uint64_t total = memory_total();
+
+	sleep((unsigned int)options->rest_seconds);
+	if (!options->rest_balloon)
+		return;
+	printf("faultline-guest-rests\n");
+	while (memory_total() > total - options->rest_balloon)
+		usleep(100000);
+	while (memory_total() < total)
+		usleep(100000);
+}
+
 /* A command in the guest's shell, whose end is told like all else. */
 static void run_command(const char *command)
 {
@@ -215,7 +242,11 @@ int main(int argc, char **argv)
 		load.end_ns = begin + options.seconds * 1000000000u;
 	if (good && disk_begin(&load)) {
 		printf("faultline-guest-begins\n");
-		run_threads(&load);
+		for (uint64_t round = 0; round < options.rounds; round++) {
+			if (round)
+				rest(&options);
+			run_threads(&load);
+		}
 		run_command(options.run);
 		disk_end(&load);
 		report(&load, begin);

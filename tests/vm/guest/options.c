@@ -20,6 +20,9 @@ static const struct number_option numbers[] = {
 	NUMBER(seed, "of all that is random"),
 	NUMBER(seconds,
 	       "after which threads end, whatever they had to do yet (0: when it is done)"),
+	NUMBER(rounds, "of all of it: memory is given back after each"),
+	NUMBER(rest_seconds, "between two rounds"),
+	NUMBER(rest_balloon, "bytes that a balloon has to take and give back between two rounds"),
 	NUMBER(churn_bytes, "of anonymous memory that threads read, verify and write anew"),
 	NUMBER(churn_threads, ""),
 	NUMBER(churn_operations, "pages that each thread verifies (0: until time is up)"),
@@ -84,6 +87,7 @@ void load_options_init(struct load_options *options)
 {
 	*options = (struct load_options){
 		.seed = 1,
+		.rounds = 1,
 		.disk = "/dev/vda",
 		.disk_block = 65536,
 		.disk_write_percent = 50,

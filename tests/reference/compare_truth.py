@@ -7,7 +7,8 @@
 CSVDIR is what `faultline report --csv=CSVDIR --raw-time` wrote; each TRUTH is one machine's log
 (docs/truth-log.md). Every fault must be there, none invented, every stage seen and in order, every
 count equal, every timestamp between two that the log took elsewhere, and every resolved fault has
-exactly one CPU fault, inside its handler. With --evictions-race, where a page may be taken again
+exactly one CPU fault, inside its handler; one that was asked for again, as the device had given the first up, may
+have none if the late answer to the first brought its page. With --evictions-race, where a page may be taken again
 while its handler brings it, or be there already for a duplicate, only faults that read storage are
 held to that. With --apart log and probe of each stage must be so far from each other in every fault: an
 emulator that waits between the two is being looked at (wait_mutant.py). Prints "ok - ..."/"not ok - ..." lines and the plain closing line.
@@ -143,6 +144,13 @@ class TruthLog:
         refused = "response" in stages and self.code[fault] != "success"
         return "minor" if refused or "resolved" in stages else "unknown"
 
+    def brought_by_another(self, fault):
+        """Another fault's handler brought the page while this one waited for its own."""
+        stages, (device, pasid, _, address) = self.requests[fault], self.where[fault]
+        return "handler" in stages and any(
+            other != fault and (where[0], where[1], where[3]) == (device, pasid, address) and "abandon" in self.requests[other] and
+            stages["detect"] < self.requests[other].get("resolved", 0) < stages["handler"] for other, where in self.where.items())
+
     def keyed(self):
         """(device, pasid, group, address) -> requests in the order in which they were raised."""
         keyed = collections.defaultdict(list)
@@ -219,7 +227,7 @@ def compare_fault(log, request, row, problems, alone):
     elif request in log.major or (alone and log.cause.get(request) == "-"):
         inside = row["cpu_fault_ns"] and "handler" in times and "resolved" in times and (
             times["handler"] <= int(row["cpu_fault_ns"]) <= times["resolved"])
-        if row["cpu_faults"] != "1" or not inside:
+        if (row["cpu_faults"] != "1" or not inside) and not (row["cpu_faults"] == "0" and log.brought_by_another(request)):
             problems["cpu"].append(f"{name}: {row['cpu_faults']} CPU faults, {times}, "
                                    f"at {row['cpu_fault_ns']}")
     if bool(row["held_back_ns"]) != ("held" in truth):

@@ -111,7 +111,7 @@ static int check_added(const char *const *given, unsigned int count)
 	return 0;
 }
 
-static int check_arguments(const struct plan_builder *b, __u32 tenant)
+static int check_qemu_arguments(const struct plan_builder *b, __u32 tenant)
 {
 	const struct tenant_config *config = &b->plan->machine.tenants[tenant];
 	const struct plan_origin *origin = &b->tenant_origins[tenant];
@@ -172,7 +172,7 @@ static int check_foreign(const struct plan_builder *b, __u32 tenant)
 	return 0;
 }
 
-static int check_vm(const struct plan_builder *b, __u32 tenant)
+static int check_vm_tenant(const struct plan_builder *b, __u32 tenant)
 {
 	const struct machine_config *machine = &b->plan->machine;
 	const struct tenant_config *config = &machine->tenants[tenant];
@@ -189,7 +189,8 @@ static int check_vm(const struct plan_builder *b, __u32 tenant)
 		if (machine->devices[d].tenant == tenant)
 			err = check_vm_device(b, d);
 	if (!err)
-		err = *config->vm.arguments ? check_arguments(b, tenant) : check_foreign(b, tenant);
+		err = *config->vm.arguments ? check_qemu_arguments(b, tenant)
+					    : check_foreign(b, tenant);
 	return err;
 }
 
@@ -249,6 +250,6 @@ int plan_check_vms(const struct plan_builder *b)
 
 	for (__u32 t = 0; !err && t < b->plan->machine.tenant_count; t++)
 		if (plan_is_vm(b, t))
-			err = check_vm(b, t);
+			err = check_vm_tenant(b, t);
 	return err;
 }

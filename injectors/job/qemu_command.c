@@ -138,8 +138,8 @@ bool vm_has_model(const struct device_class *class)
 	return adder_of(class) != NULL;
 }
 
-static int add_device(struct qemu_command *command, const struct qemu_command_config *config,
-		      __u32 index, __u32 place)
+static int command_add_device(struct qemu_command *command,
+			      const struct qemu_command_config *config, __u32 index, __u32 place)
 {
 	const struct device_config *device = &config->machine->devices[index];
 	bool iommu = config->machine->tenants[config->tenant].vm.iommu;
@@ -161,8 +161,8 @@ static int add_device(struct qemu_command *command, const struct qemu_command_co
 	return err ?: adder_of(device->class)(command, device, id, bus);
 }
 
-static int add_memory(struct qemu_command *command, const struct tenant_config *tenant,
-		      const char *const *given, unsigned int count)
+static int command_add_memory(struct qemu_command *command, const struct tenant_config *tenant,
+			      const char *const *given, unsigned int count)
 {
 	char machine[64] = "memory-backend=faultline", name[COMMAS];
 	int err;
@@ -244,13 +244,13 @@ static int arguments_fill(struct qemu_command *command, const struct qemu_comman
 	command->kvm = said.kvm;
 	err = word_add(command, "%s", program);
 	if (!err)
-		err = add_memory(command, tenant, (const char *const *)given + first,
-				 command->given);
+		err = command_add_memory(command, tenant, (const char *const *)given + first,
+					 command->given);
 	if (!err && config->console)
 		err = add_console(command, (const char *const *)given + first, command->given);
 	for (__u32 d = 0; !err && d < config->machine->device_count; d++)
 		if (config->machine->devices[d].tenant == config->tenant)
-			err = add_device(command, config, d, place++);
+			err = command_add_device(command, config, d, place++);
 	for (unsigned int i = 0; !err && i < command->given; i++) {
 		if (command->count == QEMU_WORDS_MAX)
 			err = -E2BIG;

@@ -68,7 +68,7 @@ static int open_vm(struct vms *vms, struct vm *vm)
 }
 
 /* Like a truth log it replaces nothing. */
-static int open_log(struct vms *vms, const char *path)
+static int open_console_log(struct vms *vms, const char *path)
 {
 	if (!path)
 		return 0;
@@ -100,7 +100,8 @@ int vms_open(struct vms **vms, const struct plan *plan, const char *log)
 				(struct vm){.tenant = &machine->tenants[t], .index = t};
 	opened->config = machine;
 	opened->sockets = calloc(machine->device_count, sizeof(*opened->sockets));
-	err = opened->sockets ? open_log(opened, log) : failed(-ENOMEM, "no memory for sockets");
+	err = opened->sockets ? open_console_log(opened, log)
+			      : failed(-ENOMEM, "no memory for sockets");
 	if (!err)
 		err = preload_library_find(VM_LIBRARY_NAME, "virtual machines", opened->library);
 	for (__u32 i = 0; !err && i < count; i++)

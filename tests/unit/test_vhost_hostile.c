@@ -149,7 +149,7 @@ static void rings_lie_in_memory(void **state)
 		{0, 0, FRONTEND_USER, FRONTEND_USER, FRONTEND_USER + HALF - 4, 0},
 		{0, 0, FRONTEND_USER + 8, FRONTEND_USER, FRONTEND_USER, 0},
 		{0, 0, FRONTEND_USER, FRONTEND_USER + 1, FRONTEND_USER, 0},
-		{0, 0, FRONTEND_USER, FRONTEND_USER, FRONTEND_USER + 2, 0},
+		{0, 0, FRONTEND_USER, FRONTEND_USER + 2, FRONTEND_USER, 0},
 		{0, 0, 0, ~0ull, ~0ull - 16, 0},
 	};
 	struct vhost_rig rig;

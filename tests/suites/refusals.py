@@ -22,7 +22,7 @@ READERS = [
     ("faultline", "export", "nosuch.flt", "--parquet", "kept", "-c", "INPUT"), ("faultline", "sim", "./INPUT"), ("faultline", "sim", "--trace", "INPUT"), ("faultline", "accesses", "./INPUT"),
     ("faultline", "accesses", "--trace", "INPUT"), ("faultline", "protect", "INPUT"), ("faultline", "fleet", "./INPUT"), ("faultline", "fabric", "./INPUT"),
     ("faultline-inject", "run", "./INPUT"),
-    ("faultline-inject", "check", "./INPUT"),
+    ("faultline-inject", "check", "./INPUT"), ("faultline-inject", "vm", "--print-arguments", "./INPUT"),
 ]
 # One argument more than each verb takes. What `record` and `slow` have behind their options is a command.
 TOO_MANY = [
@@ -31,7 +31,7 @@ TOO_MANY = [
     ("faultline", "sim", "a", "b"), ("faultline", "accesses", "a", "b"), ("faultline", "fleet", "a", "b"), ("faultline", "fabric", "a", "b"), ("faultline", "serve", "-i", "a", "b"), ("faultline", "help", "report", "b"),
     ("faultline", "--version", "b"), ("faultline", "-h", "b"), ("faultline-inject", "run", "a", "b"),
     ("faultline-inject", "check", "a", "b"), ("faultline-inject", "help", "rate", "depth"), ("faultline-inject", "list", "a"),
-    ("faultline-inject", "recover", "a"), ("faultline-inject", "iopf", "dma", "burst"), ("faultline-inject", "odp", "a"),
+    ("faultline-inject", "recover", "a"), ("faultline-inject", "vm", "--print-arguments", "a", "b"), ("faultline-inject", "iopf", "dma", "burst"), ("faultline-inject", "odp", "a"),
     ("faultline-inject", "pageout", "a"), ("faultline-inject", "vfio", "fault", "stale"), ("faultline-inject", "--version", "b"),
 ]
 # What would change nothing, or stands where nothing is.
@@ -42,6 +42,8 @@ MEANINGLESS = [
     (("faultline-inject", "help", "--markdown", "rate"), "--markdown"),
     (("faultline-inject", "run", "-n", "rtt", "--csv"), "--csv: accepted: without --dry-run"),
     (("faultline-inject", "run", "-n", "rtt", "--truth", "t.jsonl"), "--truth: accepted: without --dry-run"),
+    (("faultline-inject", "run", "-n", "rtt", "--console", "c.log"), "--console: accepted: without --dry-run"),
+    (("faultline-inject", "vm", "rtt"), "accepted: --print-arguments"), (("faultline-inject", "vm", "--print-arguments"), "no job file"),
     (("faultline-inject", "pageout", "-n", "-p", "1", "--json"), "--json: accepted: without --dry-run"),
     (("faultline-inject", "slow", "-n", "--name", "a", "--size", "1M", "--delay", "1ms", "--csv"), "--csv: accepted"),
     (("faultline-inject", "odp", "-n", "-d", "rxe0", "--csv=x"), "--csv: accepted: without"),

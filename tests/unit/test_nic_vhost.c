@@ -15,6 +15,7 @@ static void every_frame_comes_back(void **state)
 
 		net_plan((enum rx_policy_index)policy, 2);
 		net_open(&rig, NULL);
+		assert_true(rig.v.front.features & FRONTEND_BIT(VIRTIO_NET_F_MQ));
 		for (__u32 i = 0; i < 211; i++) {
 			net_send(&rig, i % 3 == 0);
 			net_receive(&rig, 0);

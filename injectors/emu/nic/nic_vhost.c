@@ -189,6 +189,9 @@ int nic_vhost_start(struct nic *nic, const struct device_setup *setup)
 		.argument = nic,
 	};
 
+	/* Front-ends offer it only where the device does, too. */
+	if (nic->queues > 1)
+		config.features = 1ull << VIRTIO_NET_F_MQ;
 	snprintf(nic->full_name, sizeof(nic->full_name), "%s/%s", setup->tenant, setup->name);
 	return vhost_start(&nic->vhost, &config);
 }

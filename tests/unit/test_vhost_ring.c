@@ -113,7 +113,8 @@ static __u64 interrupts_of_five(struct vhost_rig *rig, __u64 features, __u16 fla
 	frontend_kick(&rig->front, 0);
 	wait_used(rig, 5);
 	assert_int_equal(frontend_stop_queue(&rig->front, 0), 5);
-	told = interrupts(rig);
+	/* One is for the descriptor, which is new: another's may have been signalled unseen. */
+	told = interrupts(rig) - 1;
 	frontend_close(&rig->front);
 	memset(&rig->front, 0, sizeof(rig->front));
 	rig->front.socket = -1;

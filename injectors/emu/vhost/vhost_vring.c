@@ -281,6 +281,13 @@ int vhost_set_vring_call(struct vhost *vhost, struct vhost_user_message *message
 	vring_hold(q);
 	vring_close(&q->call);
 	q->call = descriptor;
+	/*
+	 * QEMU unmasks an interrupt by another descriptor, and looks before we have it whether the old one was signalled: what was
+	 * between the two is signalled again. So is what a device that died had yet to signal. One too many is nothing to a driver.
+	 */
+	if (descriptor >= 0 && write(descriptor, &(__u64){1}, sizeof(__u64)) < 0 && errno != EAGAIN)
+		fprintf(stderr, "faultline: %s: queue %u cannot be signalled: %s\n",
+			vhost->config.name, q->index, strerror(errno));
 	vring_start(q);
 	return 0;
 }

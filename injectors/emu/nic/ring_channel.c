@@ -129,8 +129,8 @@ static bool range_continues(const struct nic_store *store, const struct nic_desc
 	       last->length + descriptor->length <= NIC_RANGE_BYTES;
 }
 
-static bool channel_take(struct nic_ring *ring, __u64 position, struct nic_store *store,
-			 __u64 *page)
+static bool channel_take_buffer(struct nic_ring *ring, __u64 position, struct nic_store *store,
+				__u64 *page)
 {
 	const struct nic_descriptor *descriptor =
 		&ring->posted[rx_ring_slot(&ring->state, position)];
@@ -182,7 +182,7 @@ static void channel_interrupt(struct nic_ring *ring)
 
 const struct ring_way ring_channel = {
 	.fetch = channel_fetch,
-	.take = channel_take,
+	.take = channel_take_buffer,
 	.publish = channel_publish,
 	.interrupt = channel_interrupt,
 };

@@ -106,7 +106,7 @@ static void virtqueue_fetch(struct nic_ring *ring)
 		ring->posted[rx_ring_slot(&ring->state, at)].id = vq->incoming[at % VHOST_SIZE_MAX];
 }
 
-static void add_absent(__u64 *all, __u32 *count, const __u64 *some, int found)
+static void pieces_absent(__u64 *all, __u32 *count, const __u64 *some, int found)
 {
 	for (int i = 0; i < found && *count < PORT_REQUEST_PAGES; i++)
 		all[(*count)++] = some[i];
@@ -125,7 +125,7 @@ static int take_pieces(struct nic_ring *ring, const struct io_range *piece, int 
 		result = ring_try(ring, piece[i].address, piece[i].length, true,
 				  store->range[store->ranges], some);
 		store->ranges += !result;
-		add_absent(absent, missing, some, result);
+		pieces_absent(absent, missing, some, result);
 	}
 	if (result < 0 || *missing)
 		while (store->ranges > before)

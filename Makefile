@@ -280,6 +280,16 @@ vm-guest: ## make the guest that shipped jobs of virtual machines boot
 	$(Q)tests/setup.sh lab
 	$(Q)tests/vm/guest.sh
 
+lab-vm: ## stock virtual machines: KILLS=200 SIGKILLs, and their campaigns with full grids (an hour)
+	$(Q)tests/setup.sh lab
+	$(Q)+$(MAKE) --no-print-directory -j$$(nproc) all
+	$(Q)tests/vm/lab.sh
+
+vm-demo: ## a stock virtual machine under a reclaimer, its disk busy, `top` beside it
+	$(Q)tests/setup.sh lab
+	$(Q)+$(MAKE) --no-print-directory -j$$(nproc) all
+	$(Q)dashboards/vm-demo.sh
+
 lab-shell: ## a prompt in a guest kernel: KERNEL=6.1|6.12|new (new), SCENARIO=NAME for what it needs
 	$(Q)tests/setup.sh lab
 	$(Q)+$(MAKE) --no-print-directory -j$$(nproc) all lab-programs
@@ -350,6 +360,6 @@ clean: ## remove everything built
 
 -include $(shell find $(sort $(BUILD) $(PIC) $(BPF_BUILD)/bpf) -name '*.d' 2>/dev/null)
 
-.PHONY: all always help tests unit units demo check face-check fresh lab lab-shell vm-guest lab-programs bench bench-programs campaigns expectations soak kills fuzz-programs fuzz-long mutate hostile pages install uninstall static clean
+.PHONY: all always help tests unit units demo check face-check fresh lab lab-shell lab-vm vm-demo vm-guest lab-programs bench bench-programs campaigns expectations soak kills fuzz-programs fuzz-long mutate hostile pages install uninstall static clean
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -138,7 +138,7 @@ static void memory_tell(const struct vm_driver *driver)
 		     driver->file);
 }
 
-static void queue_start(struct vm_driver *driver)
+static void vm_queue_start(struct vm_driver *driver)
 {
 	struct vhost_user_vring_address address = {
 		.descriptors = (__u64)driver->ring.desc,
@@ -166,7 +166,7 @@ void vm_driver_open(struct vm_driver *driver, const char *path, size_t bytes)
 	socket_open(driver, path);
 	features_agree(driver);
 	memory_tell(driver);
-	queue_start(driver);
+	vm_queue_start(driver);
 }
 
 void vm_driver_submit(struct vm_driver *driver, unsigned int slot, bool write, __u64 sector,

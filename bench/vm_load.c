@@ -20,6 +20,7 @@
 #include "bench/vm_driver.h"
 #include "bpf/page.h"
 #include "lib/base/clock.h"
+#include "lib/base/random.h"
 
 #define MEMORY	     (32ull << 20)
 #define DISK_BYTES   (64ull << 20)
@@ -81,7 +82,7 @@ static __u64 process_ns(pid_t pid)
 	return ns;
 }
 
-static __u64 own_ns(void)
+static __u64 load_own_ns(void)
 {
 	struct timespec now;
 
@@ -89,20 +90,11 @@ static __u64 own_ns(void)
 	return (__u64)now.tv_sec * NSEC_PER_SEC + (__u64)now.tv_nsec;
 }
 
-/* xorshift64, Marsaglia 2003. */
-static __u64 random_next(void)
-{
-	static __u64 state = 88172645463325252ull;
-
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state;
-}
+static struct random addresses;
 
 static __u64 random_page(__u64 from, __u64 bytes)
 {
-	return from + random_next() % ((bytes - from) / PAGE_BYTES) * PAGE_BYTES;
+	return from + random_below(&addresses, (bytes - from) / PAGE_BYTES) * PAGE_BYTES;
 }
 
 struct load_run {
@@ -113,7 +105,7 @@ struct load_run {
 	__u64 begun[VM_DRIVER_MOST]; /* each slot's request */
 };
 
-static void submit(struct load_run *run, unsigned int slot, __u64 address)
+static void load_submit(struct load_run *run, unsigned int slot, __u64 address)
 {
 	run->begun[slot] = monotonic_ns();
 	vm_driver_submit(&run->driver, slot, run->write, random_page(0, run->disk_bytes) / SECTOR,
@@ -121,25 +113,25 @@ static void submit(struct load_run *run, unsigned int slot, __u64 address)
 }
 
 /* Every page is there, and the device knows it. */
-static void warm_up(struct load_run *run)
+static void load_warm_up(struct load_run *run)
 {
 	for (__u64 at = 0; at < run->driver.bytes; at += PAGE_BYTES)
 		((volatile unsigned char *)run->driver.memory)[at] |= 0;
 	for (__u64 at = VM_DRIVER_OWN; at < run->driver.bytes; at += PAGE_BYTES) {
-		submit(run, 0, at);
+		load_submit(run, 0, at);
 		vm_driver_kick(&run->driver);
 		vm_driver_reap(&run->driver);
 	}
 }
 
-static __u64 measure(struct load_run *run, __u64 ns)
+static __u64 load_go(struct load_run *run, __u64 ns)
 {
 	const __u64 end = monotonic_ns() + ns;
 	unsigned int open = run->depth;
 	__u64 ios = 0, now;
 
 	for (unsigned int slot = 0; slot < run->depth; slot++)
-		submit(run, slot, random_page(VM_DRIVER_OWN, run->driver.bytes));
+		load_submit(run, slot, random_page(VM_DRIVER_OWN, run->driver.bytes));
 	while (open) {
 		unsigned int slot;
 
@@ -149,7 +141,7 @@ static __u64 measure(struct load_run *run, __u64 ns)
 		sample_add(now - run->begun[slot]);
 		ios++;
 		if (now < end)
-			submit(run, slot, random_page(VM_DRIVER_OWN, run->driver.bytes));
+			load_submit(run, slot, random_page(VM_DRIVER_OWN, run->driver.bytes));
 		else
 			open--;
 	}
@@ -160,13 +152,13 @@ static void run_load(struct load_run *run, double seconds)
 {
 	__u64 begin, device, driver, ios;
 
-	warm_up(run);
+	load_warm_up(run);
 	begin = monotonic_ns();
 	device = process_ns(run->driver.peer);
-	driver = own_ns();
-	ios = measure(run, (__u64)(seconds * NSEC_PER_SEC));
+	driver = load_own_ns();
+	ios = load_go(run, (__u64)(seconds * NSEC_PER_SEC));
 	device = process_ns(run->driver.peer) - device;
-	driver = own_ns() - driver;
+	driver = load_own_ns() - driver;
 	begin = monotonic_ns() - begin;
 	qsort(samples, sample_count, sizeof(samples[0]), compare_ns);
 	printf("%llu %llu %llu %llu %llu %llu\n", ios, begin, device, driver, percentile(50),
@@ -191,7 +183,7 @@ static void touch_round(const struct vm_driver *driver, size_t most)
 
 static void run_touches(struct load_run *run, size_t most)
 {
-	warm_up(run);
+	load_warm_up(run);
 	while (sample_count < most) {
 		touch_round(&run->driver, most);
 		nanosleep(&(struct timespec){.tv_nsec = NSEC_PER_MSEC}, NULL);

@@ -70,7 +70,8 @@ static _Noreturn void qemu_child(const struct vm_process *process, int go, int t
 	sigset_t none;
 	char byte;
 
-	setsid();
+	/* Not a session: busy hosts schedule by sessions (autogroup), and it and its devices wait for each other all the time. */
+	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != machine)
 		_exit(EXIT_INTERRUPTED);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A QEMU of ours: forked early and held, so that its number is known before it runs, in a session of its own, ended with us. As who
+ * A QEMU of ours: forked early and held, so that its number is known before it runs, in a process group of its own, ended with us. As who
  * runs us, with no descriptor of ours; what it prints is read by a thread.
  */
 #ifndef FAULTLINE_JOB_VM_PROCESS_H

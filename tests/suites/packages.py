@@ -22,6 +22,7 @@ PATH = "/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
 ALWAYS = ("apt", "make", "git", "ca-certificates")
 # Whose set of packages a file may count on: the first pattern that matches its path.
 SETS = (("tests/setup.sh", "base"), ("tests/fresh", "fresh"), ("tests/lab/self-test.sh", "check"), ("tests/lab/", "lab"),
+        ("tests/vm/", "lab"), ("dashboards/vm-demo.sh", "lab"),
         ("dashboards/", "demo"), ("bench/", "bench"), ("injectors/kmod/", "lab"), ("", "check"))
 # Ours, and what is only tried: if it is not there nothing is missing.
 OURS = {"faultline", "faultline-inject", "x"}

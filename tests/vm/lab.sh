@@ -1,0 +1,19 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# `make lab-vm`: the suite of stock virtual machines with KILLS (200) of each side, then their campaigns with full grids; one CSV
+# each in build/campaigns. Under TCG, which is all that is proven: numbers are counts and orders, not times.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+tests/vm/guest.sh >/dev/null || exit
+mkdir -p build/campaigns
+failed=0
+KILLS=${KILLS:-200} bash tests/e2e/vm.sh || failed=$((failed + 1))
+for job in injectors/jobs/vm-*.ini; do
+	name=$(basename "$job" .ini)
+	[[ $name == *demo ]] && continue
+	rm -f "build/campaigns/$name.csv"
+	echo "== $name"
+	./faultline-inject run "$job" --csv="build/campaigns/$name.csv" || failed=$((failed + 1))
+done
+echo "lab-vm: $failed failed"
+[ $failed -eq 0 ]

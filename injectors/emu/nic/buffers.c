@@ -29,6 +29,17 @@ int ring_dma(struct nic_ring *ring, __u64 iova, __u64 length, bool write, struct
 	return 1;
 }
 
+/* Once more onto zeroes, where a virtual machine has given the page back and wants it again. */
+static void copy_to_page(struct nic *nic, const struct dma *dma, void *to, const void *from,
+			 __u64 bytes)
+{
+	while (dma_guard_copy(to, from, bytes))
+		if (port_dma_undiscard(nic->port, dma)) {
+			port_dma_violation(nic->port, dma->iova);
+			return;
+		}
+}
+
 void dma_copy_to(struct nic *nic, const struct dma *dma, __u64 offset, const void *bytes,
 		 __u64 length)
 {
@@ -43,8 +54,7 @@ void dma_copy_to(struct nic *nic, const struct dma *dma, __u64 offset, const voi
 			continue;
 		}
 		count = piece->iov_len - offset < length ? piece->iov_len - offset : length;
-		if (dma_guard_copy((char *)piece->iov_base + offset, from, count))
-			port_dma_violation(nic->port, dma->iova);
+		copy_to_page(nic, dma, (char *)piece->iov_base + offset, from, count);
 		from += count;
 		length -= count;
 		offset = 0;

@@ -41,13 +41,14 @@ machine=
 
 chapter "The machine, and what its guest has told on its console"
 cat "$said"
-[ $status -eq 0 ] || exit $status
+# 5: on a busy host events may be lost; the report says how many.
+[ $status -eq 0 ] || [ $status -eq 5 ] || exit $status
 
 chapter "What happened"
-"$faultline" report "$recording"
+"$faultline" report "$recording" || [ $? -eq 5 ]
 
 chapter "The longest fault of its disk, explained"
-"$faultline" explain "$recording" --slowest
+"$faultline" explain "$recording" --slowest || [ $? -eq 5 ]
 
 cat <<TEXT
 

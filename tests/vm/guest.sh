@@ -38,8 +38,8 @@ made() {
 	flock -u "$lock"
 }
 
-# Without cmpxchg16b: the emulator of QEMU 7.2 leaves garbage in the guest's flags after some of them (the operand's low half),
-# which breaks a guest that is interrupted often, with its memory evicted or not.
+# Without cmpxchg16b: guests whose memory was evicted panicked with garbage in their flags, twice behind this instruction, and
+# none has without it (docs/vm.md).
 run() {
 	local load=() arguments=() word
 	for word in "$@"; do

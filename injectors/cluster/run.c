@@ -339,7 +339,7 @@ static void cluster_run_end(struct cluster_runner *runner)
 	while (!run_hosts_ended(cluster)) /* those that were killed */
 		run_turn(runner);
 	run_host_failed(runner);
-	runner->outcome.failed = run_failed(cluster);
+	runner->outcome.failed = run_failed(cluster, runner->plan->duration_ns);
 	if (runner->outcome.killed) {
 		lend_look(cluster);
 		run_bury(runner, true);
@@ -369,7 +369,7 @@ static void run_all(struct cluster_runner *runner, struct cluster_result *result
 	cluster_run_end(runner);
 	run_left_after(runner);
 	cluster_result_fill(result, runner->cluster, runner->plan, &runner->outcome);
-	run_note_failed(runner->cluster, result);
+	run_note_failed(runner->cluster, runner->plan->duration_ns, result);
 	run_note_idle(runner, result);
 }
 

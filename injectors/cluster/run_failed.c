@@ -48,25 +48,44 @@ static const char *failed_agent(const struct cluster *cluster, __u32 agent)
 	}
 }
 
-/* Lost for good; or without an I/O, whether it was refused or met errors. */
-static const char *failed_borrow(const struct cluster *cluster, __u32 index)
+/*
+ * It was to have begun by the end of the run, and was refused until then, or had no CPU: what it gets while all ends, when nothing is
+ * injected any more, is too late for an I/O.
+ */
+static const char *failed_until_the_end(const struct cluster *cluster, __u32 index,
+					__u64 duration_ns)
 {
 	const struct borrow_results *results = borrow_results_of(cluster, index);
 	const struct borrow_config *config = &cluster->config->borrows[index];
 
-	if (results->failed || (results->error && failed_to_begin(cluster, &config->io)))
-		return results->text;
-	return failed_with_host(cluster, config->host, &config->io);
+	if (config->at_ns >= duration_ns || !failed_to_begin(cluster, &config->io) ||
+	    (results->tries && !results->refused))
+		return NULL;
+	return results->refused ? results->text
+				: "the run was over before it could ask; give it a longer duration";
 }
 
-__u32 run_failed(const struct cluster *cluster)
+/* Lost for good; or without an I/O, whether it was refused, met errors or came too late. */
+static const char *failed_borrow(const struct cluster *cluster, __u32 index, __u64 duration_ns)
+{
+	const struct borrow_results *results = borrow_results_of(cluster, index);
+	const struct borrow_config *config = &cluster->config->borrows[index];
+	const char *text;
+
+	if (results->failed || (results->error && failed_to_begin(cluster, &config->io)))
+		return results->text;
+	text = failed_with_host(cluster, config->host, &config->io);
+	return text ?: failed_until_the_end(cluster, index, duration_ns);
+}
+
+__u32 run_failed(const struct cluster *cluster, __u64 duration_ns)
 {
 	__u32 count = 0;
 
 	for (__u32 i = cluster->config->host_count; i < agent_count(cluster); i++)
 		count += failed_agent(cluster, i) != NULL;
 	for (__u32 i = 0; i < cluster->config->borrow_count; i++)
-		count += failed_borrow(cluster, i) != NULL;
+		count += failed_borrow(cluster, i, duration_ns) != NULL;
 	return count;
 }
 
@@ -87,14 +106,16 @@ static void failed_note(struct failed_users *failed, const char *name, const cha
 						 name, text);
 }
 
-void run_note_failed(const struct cluster *cluster, struct cluster_result *result)
+void run_note_failed(const struct cluster *cluster, __u64 duration_ns,
+		     struct cluster_result *result)
 {
 	struct failed_users failed = {.result = result};
 
 	for (__u32 i = cluster->config->host_count; i < agent_count(cluster); i++)
 		failed_note(&failed, agent_info(cluster, i)->name, failed_agent(cluster, i));
 	for (__u32 i = 0; i < cluster->config->borrow_count; i++)
-		failed_note(&failed, cluster->config->borrows[i].name, failed_borrow(cluster, i));
+		failed_note(&failed, cluster->config->borrows[i].name,
+			    failed_borrow(cluster, i, duration_ns));
 	if (failed.more)
 		snprintf(result->note + failed.used, RESULT_NOTE_MORE, "; and %u more",
 			 failed.more);

@@ -45,9 +45,10 @@ void run_injections_end(struct cluster_runner *runner);
 /* A process was killed: by an injection that begins it anew? A host's own take all of it along. */
 void run_injection_killed(struct cluster_runner *runner, __u32 agent);
 
-/* run_failed.c: how many users have failed; who, and why. */
-__u32 run_failed(const struct cluster *cluster);
-void run_note_failed(const struct cluster *cluster, struct cluster_result *result);
+/* run_failed.c: how many users of a run of that length (0: until all is done) have failed; who, and why. */
+__u32 run_failed(const struct cluster *cluster, __u64 duration_ns);
+void run_note_failed(const struct cluster *cluster, __u64 duration_ns,
+		     struct cluster_result *result);
 
 /* run_left.c: what there is before anybody is started; and what is left that was not there. */
 void run_left_before(struct cluster_runner *runner);

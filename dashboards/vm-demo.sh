@@ -22,7 +22,7 @@ trap '[ -z "$machine" ] || kill $machine 2>/dev/null || true; rm -f "$said"' EXI
 
 chapter() { printf '\n== %s\n\n' "$*"; }
 
-echo "QEMU boots Debian's 6.12 in 256 MB of which the host keeps 30% out; then memory and disk are busy for half a minute."
+echo "QEMU boots Debian's 6.12 in 256 MB of which the host keeps 70% out; then memory and disk are busy for half a minute."
 "$faultline" record --as-root -o "$recording" -- "$inject" run "$job" >"$said" 2>&1 &
 machine=$!
 if [ -t 1 ]; then

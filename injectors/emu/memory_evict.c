@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "injectors/emu/presence.h"
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
 #ifndef MADV_DONTNEED_LOCKED
@@ -74,6 +75,9 @@ static int memory_lift(struct guest_memory *memory, __u64 page_address, bool tak
 				    PAGE_BYTES, PROTECT_LIFT);
 }
 
+/* Between copy and hole of a page that nobody protects: the some microseconds that this takes are too few for a quick guest to write in. */
+#define UNPROTECTED_NS (300 * NSEC_PER_USEC)
+
 static int take_major(struct guest_memory *memory, __u64 page_address)
 {
 	int cached = page_cached(memory->cpu + page_address), error, lifted;
@@ -85,6 +89,8 @@ static int take_major(struct guest_memory *memory, __u64 page_address)
 	error = memory->unprotected ? 0 : memory_protect(memory, page_address, PROTECT);
 	if (!error)
 		error = memory_write_out(memory, page_address);
+	if (memory->unprotected)
+		memory_sleep(UNPROTECTED_NS);
 	if (!error) {
 		pager_set_out(memory, page_address, true);
 		error = free_frame(memory, page_address);

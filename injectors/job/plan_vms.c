@@ -98,10 +98,17 @@ static int check_added(const char *const *given, unsigned int count)
 		{"machine", "memory-backend=", "the guest's memory is added"},
 		{"daemonize", "", "nobody would see it end"},
 		{"numa", "memdev=", "the guest's memory is added, as a whole"},
+		{"chardev", "id=" VM_CHARDEV_PREFIX, "the chardevs of the job's devices are added"},
 	};
 
-	for (size_t i = 0; i < sizeof(added) / sizeof(added[0]); i++) {
-		const char *value = qemu_words_value(given, count, added[i].option);
+	const size_t options = sizeof(added) / sizeof(added[0]);
+
+	/* Each word with the one behind it: an option may be there more than once. */
+	for (size_t at = 0; at < count * options; at++) {
+		const unsigned int word = (unsigned int)(at / options);
+		const size_t i = at % options;
+		const char *value =
+			qemu_words_value(given + word, count - word > 1 ? 2 : 1, added[i].option);
 
 		if (value && strstr(value, added[i].word))
 			return failed(-EINVAL, "-%s%s%s: %s; accepted: without it", added[i].option,

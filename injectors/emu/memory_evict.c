@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "injectors/emu/presence.h"
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
 #ifndef MADV_DONTNEED_LOCKED
@@ -116,7 +117,8 @@ static int proven_absent(struct guest_memory *memory, __u64 page_address, enum e
 	return there < 0 ? there : !there;
 }
 
-int pager_evict(struct guest_memory *memory, __u64 page_address, enum evict_kind kind)
+int pager_evict(struct guest_memory *memory, __u64 page_address, enum evict_kind kind,
+		__u64 *gone_ns)
 {
 	int result = 0;
 
@@ -132,6 +134,9 @@ int pager_evict(struct guest_memory *memory, __u64 page_address, enum evict_kind
 		if (!result)
 			result = proven_absent(memory, page_address, kind);
 	}
+	/* With the lock, without which nobody brings a page. */
+	if (result > 0)
+		*gone_ns = monotonic_ns();
 	pthread_mutex_unlock(&memory->evicting);
 	if (result > 0)
 		return 0;

@@ -8,7 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static bool is_dead(const char *path)
+static bool refuses_connections(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct stat status;
@@ -32,7 +32,7 @@ static bool is_dead(const char *path)
 bool dead_socket_remove(const char *path)
 {
 	int before = errno;
-	bool removed = is_dead(path) && !unlink(path);
+	bool removed = refuses_connections(path) && !unlink(path);
 
 	errno = before;
 	return removed;

@@ -260,6 +260,15 @@ static void a_second_mapping_is_refused(void **state)
 	assert_non_null(strstr(vm.qemu.said, "maps its guest's memory a second time"));
 }
 
+/* A back-end that is added while the guest runs, as by QMP. */
+static void memory_is_given_to_nobody_else(void **state)
+{
+	vm_world_boot();
+	assert_string_equal(fake_qemu_ask(&vm.qemu, "give"), "refused 13");
+	assert_int_equal(fake_qemu_end(&vm.qemu), 0);
+	assert_non_null(strstr(vm.qemu.said, "to a back-end that is not the job's"));
+}
+
 #define IN_WORLD(test) cmocka_unit_test_setup_teardown(test, vm_world_setup, vm_world_teardown)
 
 int main(int count, char **arguments)
@@ -277,6 +286,7 @@ int main(int count, char **arguments)
 		IN_WORLD(memory_is_refused_beside_a_file_for_direct_io),
 		IN_WORLD(devices_that_pin_are_refused),
 		IN_WORLD(a_second_mapping_is_refused),
+		IN_WORLD(memory_is_given_to_nobody_else),
 	};
 
 	fake_qemu_main(count, arguments);

@@ -135,7 +135,7 @@ static bool is_others_back_end(const char *value)
 	       (!set || strncmp(set, VM_CHARDEV_PREFIX, strlen(VM_CHARDEV_PREFIX)) != 0);
 }
 
-static bool is_refused(const struct refused *no, const char *option, const char *value)
+static bool argument_is_refused(const struct refused *no, const char *option, const char *value)
 {
 	if (no->option && strcmp(no->option, option) != 0)
 		return false;
@@ -152,7 +152,7 @@ static int argument_check(const char *option, const char *value)
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		const struct refused *no = &refused[i];
 
-		if (is_refused(no, option, value))
+		if (argument_is_refused(no, option, value))
 			return failed(
 				-EINVAL,
 				"QEMU's argument -%s %s: refused beside memory that is evicted: %s",

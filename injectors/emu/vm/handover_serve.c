@@ -131,7 +131,7 @@ static int serve_region(struct vm_handover *handover, const struct vm_region *re
 }
 
 /* Not the library's, and nobody's that has asked for memory: the QEMU that is awaited may still come. Said once. */
-static bool is_stray(struct vm_handover *handover, const union vm_message *message)
+static bool message_is_strangers(struct vm_handover *handover, const union vm_message *message)
 {
 	if (handover->process >= 0 || handover->status.regions || message->header.magic == VM_MAGIC)
 		return false;
@@ -155,7 +155,7 @@ static void serve_message(struct vm_handover *handover)
 		return;
 	if (error == -EPROTO) {
 		failed_in(error, "tenant %s", handover->config.tenant);
-		if (!is_stray(handover, &message))
+		if (!message_is_strangers(handover, &message))
 			refused_now(handover);
 	}
 	connection_close(handover);

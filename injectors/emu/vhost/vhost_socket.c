@@ -106,12 +106,13 @@ static int wait_readable(struct vhost *vhost)
 				      strerror(errno));
 		if (atomic_load(&vhost->stopping) || polled[0].revents)
 			return -ECANCELED;
+		/* First, as an UPDATE comes before the answer to its miss. */
+		if (polled[1].revents)
+			return 1;
 		error = polled[2].revents ? vhost_iotlb_answer(vhost) : 0;
 		if (error)
 			return error;
 		polled[2].fd = vhost->backend;
-		if (polled[1].revents)
-			return 1;
 	}
 }
 

@@ -9,8 +9,8 @@
 #include "injectors/emu/vhost/vhost_private.h"
 #include "lib/base/clock.h"
 
-#define AGAIN_NS \
-	NSEC_PER_MSEC /* until it is asked for again what was answered and is not known; doubled each time */
+/* Until it is asked for again what was answered without an UPDATE; doubled each time. */
+#define AGAIN_NS	NSEC_PER_MSEC
 #define AGAIN_DOUBLINGS 6
 
 void vhost_iotlb_wake(struct vhost *vhost)

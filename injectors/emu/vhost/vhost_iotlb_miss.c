@@ -76,7 +76,7 @@ static const struct iotlb_miss *miss_numbered(const struct vhost_iotlb *iotlb, _
  * With the lock, of one that was asked for before. A front-end that answers and never tells would be asked for ever, as fast
  * as it answers.
  */
-static int ask_again(const struct iotlb_miss *before, struct iotlb_miss *wanted)
+static int miss_again(const struct iotlb_miss *before, struct iotlb_miss *wanted)
 {
 	__u64 since;
 
@@ -95,7 +95,7 @@ static int ask_locked(struct vhost *vhost, struct iotlb_miss *wanted, __u64 *num
 {
 	struct vhost_iotlb *iotlb = &vhost->iotlb;
 	const struct iotlb_miss *before = miss_numbered(iotlb, *number);
-	int error = before ? ask_again(before, wanted) : 0;
+	int error = before ? miss_again(before, wanted) : 0;
 
 	if (error)
 		return error;

@@ -130,7 +130,7 @@ static int free_page(struct machine *machine, const struct tenant *tenant, __u32
 		unmapped[n] = iommu_unmap(device->domain, guest_address + device->iova_offset,
 					  PAGE_BYTES) > 0;
 	}
-	error = guest_memory_evict(tenant->memory, guest_address, kind);
+	error = guest_memory_evict_timed(tenant->memory, guest_address, kind, &truth.time_ns);
 	if (error)
 		truth.what = TRUTH_EVICT_FAILED;
 	truth_log(truth);

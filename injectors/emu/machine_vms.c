@@ -39,9 +39,9 @@ int machine_build_vm(struct machine *machine, __u32 index)
 		return 0;
 	if (!*socket)
 		error = own_socket(socket, 'm', index);
-	if (!error)
-		error = vm_handover_create(&tenant->handover, &config);
-	return error ? failed_in(error, "tenant %s", tenant->config.name) : 0;
+	if (error)
+		return failed_in(error, "tenant %s", tenant->config.name);
+	return vm_handover_create(&tenant->handover, &config);
 }
 
 int machine_build_vm_socket(struct machine *machine, __u32 index)

@@ -188,7 +188,7 @@ __u64 memory_take_delay(struct guest_memory *memory, __u64 page_address, __u32 *
 }
 
 void memory_page_in(struct guest_memory *memory, __u64 page_address, __u32 device,
-		    enum page_origin origin, __u64 start_ns)
+		    enum page_origin origin, __u64 start_ns, __u64 there_ns)
 {
 	_Atomic __u64 *counters[] = {
 		[PAGE_ZERO] = &memory->page_in_zero,
@@ -205,13 +205,11 @@ void memory_page_in(struct guest_memory *memory, __u64 page_address, __u32 devic
 		.who = TRUTH_PAGER,
 		.what = TRUTH_PAGE_IN,
 		.code = origin,
+		.time_ns = there_ns,
+		.value = there_ns - start_ns,
 	};
 
 	atomic_fetch_add(counters[origin], 1);
-	if (!truth_enabled())
-		return;
-	record.time_ns = monotonic_ns();
-	record.value = record.time_ns - start_ns;
 	truth_log(record);
 }
 
@@ -262,7 +260,8 @@ static int resolve_once(struct guest_memory *memory, struct pending_resolve *pen
 		atomic_fetch_add(&memory->minor, 1);
 	else if (!memory->running && state != PAGE_PRESENT)
 		memory_page_in(memory, pending->page_address, pending->device,
-			       state == PAGE_NEVER ? PAGE_ZERO : PAGE_SWAP, start_ns);
+			       state == PAGE_NEVER ? PAGE_ZERO : PAGE_SWAP, start_ns,
+			       monotonic_ns());
 	return state;
 }
 
@@ -293,12 +292,21 @@ int guest_memory_resolve(struct guest_memory *memory, __u64 guest_address, __u32
 
 int guest_memory_evict(struct guest_memory *memory, __u64 guest_address, enum evict_kind kind)
 {
+	__u64 gone_ns;
+
+	return guest_memory_evict_timed(memory, guest_address, kind, &gone_ns);
+}
+
+int guest_memory_evict_timed(struct guest_memory *memory, __u64 guest_address, enum evict_kind kind,
+			     __u64 *gone_ns)
+{
 	__u64 page_address = guest_address & ~(PAGE_BYTES - 1);
 	int error = range_check(memory, page_address, PAGE_BYTES);
 
+	*gone_ns = 0;
 	if (error)
 		return error;
-	error = memory->ops->evict(memory, page_address, kind);
+	error = memory->ops->evict(memory, page_address, kind, gone_ns);
 	if (error)
 		atomic_fetch_add(&memory->evict_failed, 1);
 	else if (kind == EVICT_MAJOR)

@@ -106,6 +106,10 @@ int guest_memory_resolve(struct guest_memory *memory, __u64 guest_address, __u32
  * (major): -EBUSY if it is still there (tried 3 times), 0 when proven.
  */
 int guest_memory_evict(struct guest_memory *memory, __u64 guest_address, enum evict_kind kind);
+/* Likewise; `*gone_ns`: monotonic ns at which the absence was proven, before the pager can have brought the page
+ * back; 0 if it was not. */
+int guest_memory_evict_timed(struct guest_memory *memory, __u64 guest_address, enum evict_kind kind,
+			     __u64 *gone_ns);
 /* Present in the CPU mapping, by pagemap. */
 bool guest_memory_present(struct guest_memory *memory, __u64 guest_address);
 

@@ -70,14 +70,17 @@ static int place_locked(struct guest_memory *memory, void *page, __u64 page_addr
 /*
  * Places the page as it is now in the backing file. No eviction may come between: of two guests that
  * wait for one page the second's message may be served when the page is back, and written, already.
+ * The time is of that lock, too: the next eviction may come as soon as it is free.
  */
-static int place_page(struct guest_memory *memory, void *page, __u64 page_address, bool *out)
+static int place_page(struct guest_memory *memory, void *page, __u64 page_address, bool *out,
+		      __u64 *there_ns)
 {
 	int error;
 
 	pthread_mutex_lock(&memory->evicting);
 	*out = pager_is_out(memory, page_address);
 	error = place_locked(memory, page, page_address, *out);
+	*there_ns = monotonic_ns();
 	pthread_mutex_unlock(&memory->evicting);
 	return error;
 }
@@ -85,7 +88,7 @@ static int place_page(struct guest_memory *memory, void *page, __u64 page_addres
 /* EAGAIN: the address space changes just now. ENOMEM: the kernel is short of memory, for now. */
 int pager_bring(struct guest_memory *memory, void *page, __u64 page_address)
 {
-	__u64 start_ns = monotonic_ns();
+	__u64 start_ns = monotonic_ns(), there_ns;
 	bool out;
 	__u32 device;
 	int error;
@@ -93,13 +96,15 @@ int pager_bring(struct guest_memory *memory, void *page, __u64 page_address)
 	inject_sleep(memory->injections, memory_take_delay(memory, page_address, &device));
 	if (memory->wait_room)
 		memory->wait_room(memory->room);
-	while ((error = place_page(memory, page, page_address, &out)) == EAGAIN || error == ENOMEM)
+	while ((error = place_page(memory, page, page_address, &out, &there_ns)) == EAGAIN ||
+	       error == ENOMEM)
 		memory_sleep(error == ENOMEM ? 10 * NSEC_PER_MSEC : 0);
 	if (error && error != EEXIST)
 		return -error;
 	/* Told before anyone can go on, so that the truth is in order. */
 	if (!error)
-		memory_page_in(memory, page_address, device, out ? PAGE_FILE : PAGE_ZERO, start_ns);
+		memory_page_in(memory, page_address, device, out ? PAGE_FILE : PAGE_ZERO, start_ns,
+			       there_ns);
 	if (error)
 		return PAGER_WAS_THERE;
 	return out ? PAGER_FROM_FILE : PAGER_ZEROES;

@@ -122,7 +122,8 @@ static int proven_absent(struct guest_memory *memory, __u64 page_address, enum e
 	return there < 0 ? there : !there;
 }
 
-int pager_evict(struct guest_memory *memory, __u64 page_address, enum evict_kind kind)
+int pager_evict(struct guest_memory *memory, __u64 page_address, enum evict_kind kind,
+		__u64 *gone_ns)
 {
 	int result = 0;
 
@@ -138,6 +139,9 @@ int pager_evict(struct guest_memory *memory, __u64 page_address, enum evict_kind
 		if (!result)
 			result = proven_absent(memory, page_address, kind);
 	}
+	/* With the lock, without which nobody brings a page. */
+	if (result > 0)
+		*gone_ns = monotonic_ns();
 	pthread_mutex_unlock(&memory->evicting);
 	if (result > 0)
 		return 0;

@@ -41,7 +41,9 @@ struct memory_ops {
 	int (*create)(struct guest_memory *memory, const struct guest_memory_config *config);
 	void (*destroy)(struct guest_memory *memory);
 	int (*populate)(struct guest_memory *memory, __u64 guest_address, __u64 bytes);
-	int (*evict)(struct guest_memory *memory, __u64 guest_address, enum evict_kind kind);
+	/* As guest_memory_evict_timed(). */
+	int (*evict)(struct guest_memory *memory, __u64 guest_address, enum evict_kind kind,
+		     __u64 *gone_ns);
 	/* After a touch: gives the device its view. -EAGAIN if the page is gone again. */
 	int (*show_device)(struct guest_memory *memory, __u64 guest_address);
 	int (*dma_copy)(struct guest_memory *memory, __u64 guest_address, void *buffer,
@@ -95,9 +97,9 @@ extern const struct memory_ops swap_ops;
 /* The delay that a resolver of this page still waits for, 0 if none; it now is the caller's to sleep.
  * `*device` gets the resolver's device, or DEVICE_ALL. */
 __u64 memory_take_delay(struct guest_memory *memory, __u64 page_address, __u32 *device);
-/* Counts one page brought in and logs the truth of it. */
+/* Counts one page brought in and logs the truth of it: it was there at `there_ns`. */
 void memory_page_in(struct guest_memory *memory, __u64 page_address, __u32 device,
-		    enum page_origin origin, __u64 start_ns);
+		    enum page_origin origin, __u64 start_ns, __u64 there_ns);
 
 /*
  * A userfaultfd's, of this or another process; 0 or negative errno, without a sentence. What is lifted lets who waits there go on, at once or by
@@ -148,7 +150,8 @@ static inline bool memory_overlaid(const struct guest_memory *memory, __u64 page
 }
 
 /* Pager backend's eviction, in memory_evict.c. */
-int pager_evict(struct guest_memory *memory, __u64 guest_address, enum evict_kind kind);
+int pager_evict(struct guest_memory *memory, __u64 guest_address, enum evict_kind kind,
+		__u64 *gone_ns);
 /* guest_memory_unmap() beside evictions. */
 int pager_unmap(struct guest_memory *memory, __u64 guest_address, __u64 bytes);
 /* For a guest CPU that wrote to a page under eviction: returns when the eviction is over. */

@@ -12,6 +12,7 @@
 #include <sys/sysinfo.h>
 
 #include "injectors/emu/presence.h"
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
 static int swap_create(struct guest_memory *memory, const struct guest_memory_config *config)
@@ -40,7 +41,8 @@ static int swap_populate(struct guest_memory *memory, __u64 guest_address, __u64
 	return 0;
 }
 
-static int swap_evict(struct guest_memory *memory, __u64 page_address, enum evict_kind kind)
+static int swap_evict(struct guest_memory *memory, __u64 page_address, enum evict_kind kind,
+		      __u64 *gone_ns)
 {
 	void *page = memory->cpu + page_address;
 	int mapped = 1;
@@ -59,6 +61,7 @@ static int swap_evict(struct guest_memory *memory, __u64 page_address, enum evic
 			      "page 0x%llx was still there after %d times paging it out: "
 			      "is the swap full?",
 			      page_address, EVICT_TRIES);
+	*gone_ns = mapped ? 0 : monotonic_ns();
 	return mapped;
 }
 

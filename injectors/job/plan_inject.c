@@ -97,23 +97,76 @@ static int check_wire(const struct plan_builder *b, const struct job_injection *
 	return 0;
 }
 
+/* A virtual machine's page that is gone minor is gone from the tables of devices, which those that do not look have none of. */
+static bool tenant_looks(const struct plan_builder *b, __u32 tenant)
+{
+	const struct machine_config *machine = &b->plan->machine;
+
+	for (__u32 d = 0; d < machine->device_count; d++)
+		if (machine->devices[d].tenant == tenant &&
+		    machine->devices[d].lookup != LOOKUP_UFFD)
+			return true;
+	return false;
+}
+
+/* Whether it can do anything to a device: one with lookup=uffd makes no page requests. */
+static bool does_anything(const struct plan_builder *b, const struct job_injection *injection,
+			  __u32 device)
+{
+	const struct device_config *config = &b->plan->machine.devices[device];
+
+	switch (injection->kind) {
+	case INJECTION_EVICT:
+		return injection->evict == EVICT_MAJOR || tenant_looks(b, config->tenant);
+	case INJECTION_DELAY:
+		return injection->stage == INJECT_RESOLVE || config->lookup != LOOKUP_UFFD;
+	case INJECTION_RESPONSE_LOST:
+	case INJECTION_RESPONSE_FAILURE:
+	case INJECTION_OVERFLOW:
+	case INJECTION_DUPLICATE:
+		return config->lookup != LOOKUP_UFFD;
+	default:
+		return true;
+	}
+}
+
+static int without_effect(const struct plan_builder *b, const struct job_injection *injection)
+{
+	const char *key = injection->kind == INJECTION_EVICT   ? "kind"
+			  : injection->kind == INJECTION_DELAY ? "stage"
+							       : "action";
+	const char *accepted = injection->kind == INJECTION_EVICT   ? "kind=major, or "
+			       : injection->kind == INJECTION_DELAY ? "stage=resolve, or "
+								    : "";
+
+	return failed(-EBADMSG,
+		      "%s: [inject %s] %s: all that device=%s matches have lookup=uffd, which make "
+		      "no page requests, so that nothing would happen; accepted: %sdevices with "
+		      "lookup=pa-bitmap or ats",
+		      job_where(b->job, injection->where, key), injection->name, key,
+		      injection->device, accepted);
+}
+
 int plan_injection(struct plan_builder *b, const struct job_injection *injection, __u32 id)
 {
 	__u32 devices = b->plan->machine.device_count;
 	struct plan_injection *planned = &b->plan->injections[b->plan->injection_count];
-	__u32 matched = 0;
+	__u32 matched = 0, reached = 0;
 	int err = 0;
 
 	for (__u32 d = 0; !err && d < devices; d++) {
 		if (!plan_device_fits(b, injection->device, d))
 			continue;
 		matched++;
+		reached += does_anything(b, injection, d);
 		err = check_evictions(b, injection, d) ?: check_wire(b, injection, d);
 	}
 	if (err)
 		return err;
 	if (!matched)
 		return plan_no_device(b, injection->where, injection->device);
+	if (!reached)
+		return without_effect(b, injection);
 	if (!injection->enabled)
 		return 0;
 	planned->devices = calloc(matched, sizeof(*planned->devices));

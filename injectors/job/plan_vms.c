@@ -98,10 +98,17 @@ static int check_added(const char *const *given, unsigned int count)
 		{"machine", "memory-backend=", "the guest's memory is added"},
 		{"daemonize", "", "nobody would see it end"},
 		{"numa", "memdev=", "the guest's memory is added, as a whole"},
+		{"chardev", "id=" VM_CHARDEV_PREFIX, "the chardevs of the job's devices are added"},
 	};
 
-	for (size_t i = 0; i < sizeof(added) / sizeof(added[0]); i++) {
-		const char *value = qemu_words_value(given, count, added[i].option);
+	const size_t options = sizeof(added) / sizeof(added[0]);
+
+	/* Each word with the one behind it: an option may be there more than once. */
+	for (size_t at = 0; at < count * options; at++) {
+		const unsigned int word = (unsigned int)(at / options);
+		const size_t i = at % options;
+		const char *value =
+			qemu_words_value(given + word, count - word > 1 ? 2 : 1, added[i].option);
 
 		if (value && strstr(value, added[i].word))
 			return failed(-EINVAL, "-%s%s%s: %s; accepted: without it", added[i].option,
@@ -226,6 +233,23 @@ static int check_undriven(const struct plan_builder *b)
 	return err;
 }
 
+/* The page of a virtual machine that the reclaimer takes so is gone from its devices only. */
+static int check_reclaim_kind(const struct plan_builder *b)
+{
+	const struct machine_config *machine = &b->plan->machine;
+
+	if (!machine->reclaim_percent || machine->reclaim_kind == EVICT_MAJOR)
+		return 0;
+	for (__u32 d = 0; d < machine->device_count; d++)
+		if (machine->devices[d].lookup != LOOKUP_UFFD)
+			return 0;
+	return failed(
+		-EBADMSG,
+		"%s: [machine] reclaim_kind=minor takes pages from devices that look, and all "
+		"have lookup=uffd; accepted: major",
+		job_where(b->job, b->job->machine.where, "reclaim_kind"));
+}
+
 /* Nobody sees which pages a virtual machine's CPUs have used. */
 static int check_unseen(const struct plan_builder *b)
 {
@@ -246,7 +270,7 @@ static int check_unseen(const struct plan_builder *b)
 
 int plan_check_vms(const struct plan_builder *b)
 {
-	int err = has_vms(b) ? check_unseen(b) ?: check_vm_sockets(b) ?: check_undriven(b) : 0;
+	int err = has_vms(b) ? check_unseen(b) ?: check_reclaim_kind(b) ?: check_vm_sockets(b) ?: check_undriven(b) : 0;
 
 	for (__u32 t = 0; !err && t < b->plan->machine.tenant_count; t++)
 		if (plan_is_vm(b, t))

@@ -13,6 +13,7 @@
 #include "injectors/job/schedule.h"
 #include "injectors/job/vms.h"
 #include "lib/base/clock.h"
+#include "lib/base/dead_socket.h"
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
 
@@ -231,6 +232,19 @@ static void say_group(const struct memory_group *group)
 	said = true;
 }
 
+/* Those at paths of the job's own, of a machine that was killed: others are found by their names (registry.h). */
+static void remove_left_sockets(const struct machine_config *machine)
+{
+	for (__u32 t = 0; t < machine->tenant_count; t++)
+		(void)dead_socket_remove(machine->tenants[t].vm.socket);
+	for (__u32 d = 0; d < machine->device_count; d++) {
+		struct device_config device = machine->devices[d];
+
+		if (device.class->vhost)
+			(void)dead_socket_remove(device.class->vhost(&device.settings)->socket);
+	}
+}
+
 int point_run(const struct point_run *run, struct result *result)
 {
 	struct guardian_task task = {.body = point_body,
@@ -255,6 +269,8 @@ int point_run(const struct point_run *run, struct result *result)
 	task.argument = answer;
 	err = guardian_run(&task, &pid);
 	memory_group_remove(&answer->group);
+	if (!answer->complete)
+		remove_left_sockets(&run->plan->machine);
 	if (!err && !answer->complete)
 		err = failed(-EIO, "the machine's process %d ended without a result", pid);
 	if (!err && answer->error)

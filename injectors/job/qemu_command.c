@@ -76,7 +76,7 @@ static const char *qemu_value(const char *text, char out[COMMAS])
 /* Names of devices are the job's: what QEMU takes of them as part of an id. */
 static void device_id(const struct device_config *device, __u32 index, char id[64])
 {
-	snprintf(id, 64, "faultline-%u-%.32s", index, device->name);
+	snprintf(id, 64, VM_CHARDEV_PREFIX "%u-%.32s", index, device->name);
 	for (char *c = id; *c; c++)
 		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.",
 			    *c))

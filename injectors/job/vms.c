@@ -181,7 +181,7 @@ static int meet_foreign(struct vms *vms, struct vm *vm, __u64 timeout_ns,
 		machine_vm_status(vms->machine, vm->index, &status);
 	}
 	if (status.state != VM_RUNS)
-		return failed(-ECONNREFUSED, "tenant %s: %s", vm->tenant->name, status.sentence);
+		return failed(-ECONNREFUSED, "%s", status.sentence);
 	vm->begin_ns = monotonic_ns();
 	machine_vm_process(vms->machine, vm->index, status.name, status.pid);
 	if (status.kvm)
@@ -221,17 +221,21 @@ int vms_begin(struct vms *vms)
 	return err;
 }
 
-static int vm_failed(const struct vm *vm, int status)
+static int vm_failed(const struct vms *vms, const struct vm *vm, int status)
 {
 	const char *error = vm_console_error(vm->console), *last = vm_console_last(vm->console);
+	struct vm_status seen;
 	char how[64];
 
+	machine_vm_status(vms->machine, vm->index, &seen);
 	if (WIFSIGNALED(status))
 		snprintf(how, sizeof(how), "by SIG%s", sigabbrev_np(WTERMSIG(status)) ?: "RT");
 	else
 		snprintf(how, sizeof(how), "with status %d", WEXITSTATUS(status));
-	return failed(-EIO, "the QEMU of tenant %s ended %s%s%.300s%s%.200s", vm->tenant->name, how,
-		      *error ? ": " : "", error, *last ? "; its guest's last line: " : "", last);
+	return failed(-EIO, "tenant %s: QEMU %s (process %d) ended %s%s%.300s%s%.200s",
+		      vm->tenant->name, *seen.name ? seen.name : vm->tenant->name,
+		      (int)vm_process_pid(vm->process), how, *error ? ": " : "", error,
+		      *last ? "; its guest's last line: " : "", last);
 }
 
 static void vm_end(struct vm *vm, bool by_itself)
@@ -250,7 +254,7 @@ static int look_at_own(const struct vms *vms, struct vm *vm)
 		return -ETIMEDOUT;
 	vm_end(vm, true);
 	if (status)
-		return vm_failed(vm, status);
+		return vm_failed(vms, vm, status);
 	machine_vm_status(vms->machine, vm->index, &seen);
 	if (seen.state != VM_AWAITED)
 		return 0;
@@ -268,6 +272,8 @@ static int look_at_foreign(const struct vms *vms, struct vm *vm)
 	machine_vm_status(vms->machine, vm->index, &seen);
 	if (seen.state == VM_RUNS)
 		return -ETIMEDOUT;
+	/* Why it has, a stranger's process does not tell: powered off, or killed. */
+	fprintf(stderr, "%s\n", seen.sentence);
 	vm_end(vm, true);
 	return 0;
 }

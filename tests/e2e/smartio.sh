@@ -192,10 +192,11 @@ adapter = user-first
 at = 150ms
 for = 100ms
 enabled = no
+; Until the grace of `revoke` is over, and a busy lender has seen that; less than `dead`.
 [inject dark]
 action = link_flap
 at = 120ms
-for = 150ms
+for = 400ms
 enabled = no
 [expect]
 who_dies_has_failed = failed >= 0

@@ -131,7 +131,8 @@ equal "it is said once" "$(grep -c 'past the pager' past.err)" 1
 others_job stranger uffd
 nap() { sleep "$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))"; }
 left() { pgrep -f "$scratch/(killed|stranger)|killed.ini|stranger.ini" | grep -vx $$; }
-none_left() { [ -z "$(left)" ] && [ -z "$(ls -A "$FAULTLINE_RUN_DIR" 2>/dev/null)" ]; }
+# Of the job's own sockets, too.
+none_left() { [ -z "$(left)" ] && [ -z "$(ls -A "$FAULTLINE_RUN_DIR" 2>/dev/null; ls stranger.memory stranger.disk 2>/dev/null)" ]; }
 declare -A said=(
 	[qemu]='ended|killed|gone' [machine]='killed|gone|ended' [guardian]='' [stranger]='gone')
 alive=0 silent=0

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -171,6 +172,33 @@ static void open_device(const char *path)
 }
 
 /* By what the kernel says of the mapping. */
+/* The memory file to somebody who is not the host, and another file, which is nobody's business. */
+static void give(void)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
+	struct iovec data = {"x", 1};
+	struct msghdr message = {.msg_iov = &data,
+				 .msg_iovlen = 1,
+				 .msg_control = control,
+				 .msg_controllen = sizeof(control)};
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		exit(105);
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(header), &pair[1], sizeof(int));
+	if (sendmsg(pair[0], &message, MSG_NOSIGNAL) != 1)
+		exit(106);
+	memcpy(CMSG_DATA(header), &regions[0].file, sizeof(int));
+	if (sendmsg(pair[0], &message, MSG_NOSIGNAL) == 1)
+		puts("given");
+	else
+		printf("refused %d\n", errno);
+}
+
 static void huge(void)
 {
 	FILE *maps = fopen("/proc/self/smaps", "re");
@@ -226,6 +254,8 @@ static void do_one(const char *line)
 	} else if (!strcmp(line, "remap")) {
 		refused_or(mmap(NULL, regions[0].bytes, PROT_READ, MAP_SHARED, regions[0].file, 0),
 			   "mapped");
+	} else if (!strcmp(line, "give")) {
+		give();
 	} else if (!strcmp(line, "huge")) {
 		huge();
 	} else {

@@ -14,7 +14,8 @@
 
 #define RDMA_PLAN_MOST 4
 
-/* What is run next; rdma_plan_begin() fills it: no link limit, no delay, nothing mapped. Of the four devices, of which
+/* What is run next; rdma_plan_begin() fills it: no link limit, no delay, nothing mapped, and neither a
+ * host's answer nor a peer's is given up within a test's time. Of the four devices, of which
  * the peers are neighbours, machine.device_count take part: two, unless the test says four, of tenants, too. */
 struct rdma_plan {
 	struct tenant_config tenants[RDMA_PLAN_MOST];

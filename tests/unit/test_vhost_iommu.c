@@ -118,6 +118,33 @@ static void what_is_taken_back_is_not_touched_when_paused(void **state)
 	what_is_taken_back_is_not_touched(VHOST_PAUSE);
 }
 
+/* Answers that tell nothing: of data, then of a ring. It is asked for again after 1 ms, 2 ms, ... 64 ms. */
+static void empty_answers_are_asked_for_again_slowly(void **state)
+{
+	struct frontend_io in = vhost_rig_io(VIRTIO_BLK_T_IN, 0, RIG_DATA, 0x1000);
+	struct iommu_rig r;
+
+	vhost_rig_plan();
+	iommu_rig_open(&r, 1, 16);
+	assert_int_equal(frontend_do(&r.rig.front, 0, &in), VIRTIO_BLK_S_OK);
+	for (int round = 0; round < 2; round++) {
+		__u64 page = round ? FRONTEND_RINGS : RIG_DATA;
+		__u64 before = atomic_load(&r.iommu.misses), start = monotonic_ns();
+
+		atomic_store(&r.iommu.empty, true);
+		frontend_iommu_map(&r.iommu, page, page, 3);
+		assert_true(frontend_submit(&r.rig.front, 0, &in) >= 0);
+		frontend_kick(&r.rig.front, 0);
+		while (atomic_load(&r.iommu.misses) < before + 20)
+			nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+		/* Two pages of it at most, each at once, then after 1 + 2 + ... + 64 ms and more. */
+		assert_true(monotonic_ns() - start > 127 * NSEC_PER_MSEC);
+		atomic_store(&r.iommu.empty, false);
+		assert_true(frontend_reap(&r.rig.front, 0, NULL) >= 0);
+	}
+	iommu_rig_close(&r);
+}
+
 static void answers_that_are_taken_back_are_asked_for_again(void **state)
 {
 	struct frontend_io in = vhost_rig_io(VIRTIO_BLK_T_IN, 0, RIG_DATA, 0x8000);
@@ -266,6 +293,7 @@ int main(void)
 		cmocka_unit_test(a_ring_that_is_mapped_nowhere_breaks_the_queue),
 		cmocka_unit_test(what_is_taken_back_is_not_touched_when_parked),
 		cmocka_unit_test(what_is_taken_back_is_not_touched_when_paused),
+		cmocka_unit_test(empty_answers_are_asked_for_again_slowly),
 		cmocka_unit_test(answers_that_are_taken_back_are_asked_for_again),
 		cmocka_unit_test(a_queue_that_waits_for_an_answer_stops),
 		cmocka_unit_test(nothing_is_wrong_when_parked),

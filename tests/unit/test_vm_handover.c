@@ -246,17 +246,18 @@ static void what_is_no_message_is_hung_up(void **state)
 		size_t bytes, fds;
 		const char *words;
 	} cases[] = {
-		{good_ask(), 1, 0, "no message"},
+		/* Of strangers: they are no reason to give up a QEMU that is awaited. */
+		{good_ask(), 1, 0, NULL},
+		{good_ask(), sizeof(struct vm_ask), 0, NULL},
 		{good_ask(), sizeof(struct vm_message_header), 0, "accepted: 24"},
 		{good_ask(), sizeof(struct vm_ask), 1, "with 1 descriptors"},
 		{good_ask(), sizeof(struct vm_ask), 3, "with 3 descriptors"},
-		{good_ask(), sizeof(struct vm_ask), 0, "no message"},
 		{good_ask(), sizeof(struct vm_ask), 0, "of version 2"},
 		{good_ask(), sizeof(struct vm_ask), 0, "of kind 2"},
 		{good_ask(), sizeof(struct vm_ask), 0, "that says 23"},
 	};
 
-	cases[4].ask.header.magic ^= 1;
+	cases[1].ask.header.magic ^= 1;
 	cases[5].ask.header.version = 2;
 	cases[6].ask.header.kind = VM_OFFER;
 	cases[7].ask.header.bytes = 23;
@@ -265,7 +266,11 @@ static void what_is_no_message_is_hung_up(void **state)
 
 		say_with(connected, &cases[i].ask, cases[i].bytes, three, cases[i].fds);
 		assert_hung_up(connected);
-		assert_non_null(strstr(vm_world_turned(VM_AWAITED).sentence, cases[i].words));
+		if (cases[i].words)
+			assert_non_null(
+				strstr(vm_world_turned(VM_AWAITED).sentence, cases[i].words));
+		else
+			assert_int_equal(vm_handover_wait(vm.handover, 0), -ETIMEDOUT);
 	}
 	assert_int_equal(open_files(), before);
 	/* It waits for a good one as before. */

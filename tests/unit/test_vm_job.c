@@ -102,6 +102,50 @@ static void keys_of_others_are_refused(void **state)
 	refused("[machine]\nmemory_limit = 32M\n" QEMU("") DISK, ":2: [machine] memory_limit");
 }
 
+/* What devices that do not look cannot meet, is refused where there are no others. */
+static void injections_without_effect_are_refused(void **state)
+{
+	static const char uffd[] = QEMU("") DISK "lookup = uffd\n";
+	static const struct {
+		const char *injection, *sentence; /* NULL: accepted */
+	} tried[] = {
+		{"action = evict\nwhat = random\n", ":7: [inject i] kind: all that device=*"},
+		{"action = evict\nwhat = random\nkind = minor\n", ":11: [inject i] kind: all that"},
+		{"action = evict\nwhat = random\nkind = major\n", NULL},
+		{"action = delay\ndelay = 1ms\nstage = dispatch\n",
+		 ":11: [inject i] stage: all that device=* matches have lookup=uffd"},
+		{"action = delay\ndelay = 1ms\nstage = delivery\n", ":11: [inject i] stage: all"},
+		{"action = delay\ndelay = 1ms\nstage = respond\n", ":11: [inject i] stage: all"},
+		{"action = delay\ndelay = 1ms\n", NULL},
+		{"action = response_lost\n", ":9: [inject i] action: all that"},
+		{"action = overflow\n", ":9: [inject i] action: all that"},
+		{"action = duplicate\n", ":9: [inject i] action: all that"},
+	};
+	char content[1024];
+	struct planned planned;
+
+	for (size_t i = 0; i < sizeof(tried) / sizeof(tried[0]); i++) {
+		snprintf(content, sizeof(content), "%s[inject i]\nduration = 1s\n%s", uffd,
+			 tried[i].injection);
+		if (tried[i].sentence) {
+			refused(content, tried[i].sentence);
+		} else {
+			plan_good(content, &planned);
+			planned_free(&planned);
+		}
+		/* A device that looks is beside it. */
+		snprintf(
+			content, sizeof(content),
+			"%s[device other]\nmodel = block\nfile_bytes = 4M\n[inject i]\nduration = 1s\n%s",
+			uffd, tried[i].injection);
+		plan_good(content, &planned);
+		planned_free(&planned);
+	}
+	refused("[machine]\nreclaim_percent = 10\nreclaim_kind = minor\n" QEMU("") DISK
+		"lookup = uffd\n",
+		":3: [machine] reclaim_kind=minor takes pages from devices that look");
+}
+
 static void arguments_that_cannot_work_are_refused(void **state)
 {
 	static const struct {
@@ -309,6 +353,7 @@ int main(void)
 		cmocka_unit_test(a_guest_is_a_load),
 		cmocka_unit_test(what_drives_others_is_refused),
 		cmocka_unit_test(keys_of_others_are_refused),
+		cmocka_unit_test(injections_without_effect_are_refused),
 		cmocka_unit_test(arguments_that_cannot_work_are_refused),
 		cmocka_unit_test(what_a_guest_is_told_is_its_own),
 		cmocka_unit_test(somebody_else_s_machine_has_sockets),

@@ -3,6 +3,7 @@
 #include "tests/unit/test.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "injectors/emu/dma_guard.h"
 #include "injectors/emu/memory_private.h"
 #include "injectors/emu/memory_views.h"
+#include "injectors/emu/truth.h"
 #include "lib/base/random.h"
 #include "tests/unit/amount.h"
 #include "tests/unit/scratch.h"
@@ -24,10 +26,16 @@ enum { PAGES = 67, THREADS = 3 };
 /* One that may have been evicted already. */
 static unsigned int evict_one(struct random *random)
 {
+	struct truth_record truth = {.address = VM_PAGE(random_below(random, PAGES)),
+				     .who = TRUTH_RECLAIMER,
+				     .what = TRUTH_EVICTED};
 	int result =
-		guest_memory_evict(vm.memory, VM_PAGE(random_below(random, PAGES)), EVICT_MAJOR);
+		guest_memory_evict_timed(vm.memory, truth.address, EVICT_MAJOR, &truth.time_ns);
 
 	assert_true(!result || result == -ENOENT);
+	assert_int_equal(!result, truth.time_ns != 0);
+	if (!result)
+		truth_log(truth);
 	return !result;
 }
 
@@ -99,7 +107,49 @@ static void nothing_is_lost_beside_evictions(void **state)
 	assert_int_equal(guest_memory_find_bypassed(vm.memory), 0);
 }
 
-/* Else the test above could not fail. */
+/* By the log, whose lines are in the order of their times: each page goes, comes back, goes again. */
+static unsigned int brought_in_turn(const char *path)
+{
+	bool out[PAGES] = {0};
+	unsigned int brought = 0;
+	char line[512];
+	FILE *file = fopen(path, "re");
+
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file)) {
+		json_t *object = json_loads(line, 0, NULL);
+		const char *what = json_string_value(json_object_get(object, "what"));
+		__u64 page = json_integer_value(json_object_get(object, "address")) >> PAGE_BITS;
+		bool evicted = !strcmp(what, "evicted");
+
+		if (evicted || json_integer_value(json_object_get(object, "code")) == PAGE_FILE) {
+			assert_true(page < PAGES);
+			if (out[page] == evicted)
+				fail_msg("page %llu: %s twice: %s", page, what, line);
+			out[page] = evicted;
+			brought += !evicted;
+		}
+		json_decref(object);
+	}
+	fclose(file);
+	return brought;
+}
+
+static void the_log_has_each_page_go_and_come_in_turn(void **state)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s/truth", scratch);
+	vm_world_boot();
+	assert_int_equal(truth_open(path, true), 0);
+	evict_beside_writers(BROUGHT);
+	assert_string_equal(fake_qemu_reply(&vm.qemu), "lost 0");
+	assert_int_equal(truth_close(), 0);
+	assert_int_equal(brought_in_turn(path), vm_world_stats().page_in_file);
+	vm_world_power_down();
+}
+
+/* Else the first test could not fail. */
 static void without_protection_writes_are_lost(void **state)
 {
 	unsigned long lost = 0;
@@ -306,6 +356,7 @@ int main(int count, char **arguments)
 {
 	const struct CMUnitTest tests[] = {
 		IN_WORLD(nothing_is_lost_beside_evictions),
+		IN_WORLD(the_log_has_each_page_go_and_come_in_turn),
 		cmocka_unit_test_setup_teardown(without_protection_writes_are_lost,
 						vm_world_unprotected, vm_world_teardown),
 		IN_WORLD(what_is_given_back_is_zeroes),

@@ -29,15 +29,35 @@ static const struct arguments_case cases[] = {
 	{{"-device", "{\"driver\":\"vfio-pci\",\"host\":\"01:00.0\"}"}, "vfio pins"},
 	{{"-device", "vhost-vsock-pci,guest-cid=3"}, "vhost"},
 	{{"-device", "vhost-user-fs-pci,chardev=c,tag=t"}, "maps the guest's memory itself"},
-	{{"-device", "vhost-user-blk-pci,chardev=c"}, NULL},
+	{{"-device", "vhost-user-blk-pci,chardev=c"}, "not the job's"},
+	{{"-device", "vhost-user-blk-pci"}, "not the job's"},
+	{{"-device", "vhost-user-blk-pci,chardev=faultline-0-disk"}, NULL},
+	{{"-device", "{\"driver\": \"vhost-user-blk-pci\", \"chardev\": \"c\"}"}, "not the job's"},
+	{{"-device", "{\"driver\": \"vhost-user-blk-pci\", \"chardev\": \"faultline-0-d\"}"}, NULL},
+	{{"-netdev", "vhost-user,id=faultline-,chardev=c"}, "not the job's"},
+	{{"-netdev", "{\"type\":\"vhost-user\",\"id\":\"n\",\"chardev\":\"c\"}"}, "not the job's"},
+	{{"-nic", "vhost-user,chardev=c"}, "not the job's"},
+	{{"-netdev", "vhost-user,id=n,chardev=faultline-1-net"}, NULL},
+	{{"-chardev", "socket,id=vhost-user,path=vhost"}, NULL},
 	{{"-netdev", "tap,id=n,vhost=on"}, "vhost=off"},
 	{{"-netdev", "tap,id=n,vhost=off"}, NULL},
+	{{"-netdev", "tap,id=n,vhost=yes"}, "vhost=off"},
+	{{"-netdev", "tap,id=n,vhost"}, "vhost=off"},
+	{{"-netdev", "tap,id=n,vhostfd=7"}, "vhost"},
+	{{"-netdev", "{\"type\":\"tap\",\"id\":\"n\",\"vhost\":true}"}, "vhost=off"},
+	{{"-netdev", "{\"type\":\"tap\",\"id\":\"vhost\",\"vhost\" : false}"}, NULL},
 	{{"-netdev", "vhost-vdpa,vhostdev=/dev/vhost-vdpa-0,id=n"}, "vhost"},
 	{{"-drive", "file=d,cache=none,if=virtio"}, "O_DIRECT"},
 	{{"-drive", "file=d,cache=directsync"}, "O_DIRECT"},
 	{{"-drive", "file=d,cache=writeback"}, NULL},
 	{{"-drive", "file=d,cache.direct=on"}, "O_DIRECT"},
 	{{"-drive", "file=d,file.cache.direct=on"}, "O_DIRECT"},
+	{{"-drive", "file=d,cache.direct=true"}, "O_DIRECT"},
+	{{"-drive", "file=d,cache.direct=y"}, "O_DIRECT"},
+	{{"-drive", "file=d,cache.direct"}, "O_DIRECT"},
+	{{"-drive", "file=d,cache.direct=no,cache.no-flush=on"}, NULL},
+	{{"-drive", "file=json:{\"driver\":\"file\",,\"cache.direct\":\"on\"}"}, "O_DIRECT"},
+	{{"-blockdev", "{\"driver\":\"file\", \"aio\" : \"native\"}"}, "aio=threads"},
 	{{"-drive", "file=d,aio=native"}, "aio=threads"},
 	{{"-drive", "file=d,aio=io_uring"}, NULL},
 	{{"-blockdev", "driver=file,filename=d,node-name=n,cache.direct=on"}, "O_DIRECT"},
@@ -46,6 +66,9 @@ static const struct arguments_case cases[] = {
 	{{"-object", "memory-backend-memfd,id=m,size=1G,hugetlb=on"}, "hugetlb=off"},
 	{{"-object", "memory-backend-memfd,id=m,size=1G,share=off"}, "share=on"},
 	{{"-object", "memory-backend-memfd,id=m,size=1G,share=on"}, NULL},
+	{{"-object", "memory-backend-memfd,id=m,size=1G,hugetlb=true"}, "hugetlb=off"},
+	{{"-object", "memory-backend-memfd,id=m,size=1G,share=false"}, "share=on"},
+	{{"-object", "{\"qom-type\":\"memory-backend-memfd\",\"share\": false}"}, "share=on"},
 	{{"-object", "memory-backend-file,id=m,size=1G,mem-path=/x"}, "memory-backend-memfd"},
 	{{"-object", "memory-backend-ram,id=m,size=1G"}, "memory-backend-memfd"},
 	{{"-overcommit", "mem-lock=on"}, "mem-lock=off"},
@@ -237,6 +260,15 @@ static void a_second_mapping_is_refused(void **state)
 	assert_non_null(strstr(vm.qemu.said, "maps its guest's memory a second time"));
 }
 
+/* A back-end that is added while the guest runs, as by QMP. */
+static void memory_is_given_to_nobody_else(void **state)
+{
+	vm_world_boot();
+	assert_string_equal(fake_qemu_ask(&vm.qemu, "give"), "refused 13");
+	assert_int_equal(fake_qemu_end(&vm.qemu), 0);
+	assert_non_null(strstr(vm.qemu.said, "to a back-end that is not the job's"));
+}
+
 #define IN_WORLD(test) cmocka_unit_test_setup_teardown(test, vm_world_setup, vm_world_teardown)
 
 int main(int count, char **arguments)
@@ -254,6 +286,7 @@ int main(int count, char **arguments)
 		IN_WORLD(memory_is_refused_beside_a_file_for_direct_io),
 		IN_WORLD(devices_that_pin_are_refused),
 		IN_WORLD(a_second_mapping_is_refused),
+		IN_WORLD(memory_is_given_to_nobody_else),
 	};
 
 	fake_qemu_main(count, arguments);

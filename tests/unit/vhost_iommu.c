@@ -56,6 +56,8 @@ static __u64 answer_miss(struct frontend_iommu *iommu, const struct vhost_user_i
 	assert_int_equal(miss->type, VHOST_USER_IOTLB_MISS);
 	assert_int_equal(miss->iova % PAGE_BYTES, 0);
 	count = atomic_fetch_add(&iommu->misses, 1);
+	if (atomic_load(&iommu->empty))
+		return 0;
 	pthread_mutex_lock(&iommu->lock);
 	if (miss->iova >= FRONTEND_IOVA && iommu->page[place] != IOMMU_NOTHING &&
 	    !(miss->permissions & ~iommu->permissions[place])) {

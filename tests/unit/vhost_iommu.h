@@ -26,6 +26,7 @@ struct frontend_iommu {
 	__u8 permissions[IOMMU_PAGES];
 	_Atomic __u64 misses, updates;
 	atomic_bool silent; /* answers nothing */
+	atomic_bool empty;  /* answers, and tells nothing */
 	atomic_bool fickle; /* takes every third back before the answer */
 };
 

@@ -36,6 +36,8 @@ struct iotlb_miss {
 	__u64 page; /* IOVA */
 	__u32 permissions;
 	enum iotlb_miss_state state;
+	__u32 again;	 /* times that it was answered before, without an UPDATE */
+	__u64 untold_ns; /* when this was; 0: it was not */
 };
 
 struct vhost_iotlb_stats {
@@ -62,6 +64,7 @@ struct queue_iotlb {
 	_Atomic __u64 inside; /* odd: it is; one more at each change */
 	__u32 depth;
 	__u64 miss;	   /* sequence number of the one that its rings wait for; 0: none */
+	bool unasked;	   /* they want one that could not be asked for yet */
 	atomic_bool waits; /* to be told when an answer has come */
 	struct queue_iotlb_entry {
 		struct iova_range range;
@@ -97,7 +100,7 @@ int vhost_iotlb_look(struct vhost *vhost, __u64 iova, bool write, __u64 *guest_a
 /*
  * Asks for the page of `iova`, which was not known; never waits. `*miss`: 0, or what an earlier call for it gave. 0: an answer
  * will come, of the number that *miss then is; -EINVAL: it has come, and there is no such mapping, or nobody can be asked;
- * -EBUSY: too many are under way. Any thread.
+ * -EBUSY: too many are under way, or it was answered a moment ago, without an UPDATE. Any thread.
  */
 int vhost_iotlb_ask(struct vhost *vhost, __u64 iova, bool write, __u64 *miss);
 /* Tells queues that wait, and who looks for what comes next, that there is something new. */

@@ -7,6 +7,11 @@
 #include <unistd.h>
 
 #include "injectors/emu/vhost/vhost_private.h"
+#include "lib/base/clock.h"
+
+/* Until it is asked for again what was answered without an UPDATE; doubled each time. */
+#define AGAIN_NS	NSEC_PER_MSEC
+#define AGAIN_DOUBLINGS 6
 
 void vhost_iotlb_wake(struct vhost *vhost)
 {
@@ -67,15 +72,33 @@ static const struct iotlb_miss *miss_numbered(const struct vhost_iotlb *iotlb, _
 		       : NULL;
 }
 
-static int ask_locked(struct vhost *vhost, const struct iotlb_miss *wanted, __u64 *number)
+/*
+ * With the lock, of one that was asked for before. A front-end that answers and never tells would be asked for ever, as fast
+ * as it answers.
+ */
+static int miss_again(const struct iotlb_miss *before, struct iotlb_miss *wanted)
+{
+	__u64 since;
+
+	if (before->page != wanted->page || before->permissions != wanted->permissions)
+		return 0;
+	if (before->state == IOTLB_REFUSED)
+		return -EINVAL;
+	since = monotonic_ns() - before->untold_ns;
+	if (before->state != IOTLB_TOLD || !before->untold_ns || since > NSEC_PER_SEC)
+		return 0;
+	wanted->again = before->again < AGAIN_DOUBLINGS ? before->again + 1 : AGAIN_DOUBLINGS;
+	return since < AGAIN_NS << before->again ? -EBUSY : 0;
+}
+
+static int ask_locked(struct vhost *vhost, struct iotlb_miss *wanted, __u64 *number)
 {
 	struct vhost_iotlb *iotlb = &vhost->iotlb;
 	const struct iotlb_miss *before = miss_numbered(iotlb, *number);
-	int error;
+	int error = before ? miss_again(before, wanted) : 0;
 
-	if (before && before->page == wanted->page && before->permissions == wanted->permissions &&
-	    before->state == IOTLB_REFUSED)
-		return -EINVAL;
+	if (error)
+		return error;
 	*number = miss_under_way(iotlb, wanted->page, wanted->permissions);
 	if (*number)
 		return 0;
@@ -92,15 +115,15 @@ static int ask_locked(struct vhost *vhost, const struct iotlb_miss *wanted, __u6
 
 int vhost_iotlb_ask(struct vhost *vhost, __u64 iova, bool write, __u64 *miss)
 {
-	const struct iotlb_miss wanted = {.page = iova & ~(PAGE_BYTES - 1),
-					  .permissions = write ? IOVA_WRITE : IOVA_READ,
-					  .state = IOTLB_ASKED};
+	struct iotlb_miss wanted = {.page = iova & ~(PAGE_BYTES - 1),
+				    .permissions = write ? IOVA_WRITE : IOVA_READ,
+				    .state = IOTLB_ASKED};
 	int error;
 
 	pthread_mutex_lock(&vhost->iotlb.lock);
 	error = ask_locked(vhost, &wanted, miss);
 	pthread_mutex_unlock(&vhost->iotlb.lock);
-	if (error)
+	if (error == -EINVAL)
 		*miss = 0;
 	return error;
 }
@@ -148,6 +171,8 @@ static int answer_take(struct vhost *vhost, const struct vhost_user_header *head
 		struct iotlb_miss *of = &iotlb->miss[iotlb->answered++ % VHOST_IOTLB_MISSES];
 
 		refused = number && of->state == IOTLB_ASKED;
+		if (of->state == IOTLB_ASKED)
+			of->untold_ns = monotonic_ns();
 		of->state = refused ? IOTLB_REFUSED : IOTLB_TOLD;
 		iotlb->stats.refused += refused;
 		miss = *of;

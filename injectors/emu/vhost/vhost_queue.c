@@ -134,7 +134,7 @@ static void event_clear(int descriptor)
 static __u64 queue_wait_until(const struct vhost_queue *q)
 {
 	__u64 until = slots_next_ns(q), soon = monotonic_ns() + QUEUE_POLL_NS;
-	bool unasked = atomic_load(&q->iotlb.waits) && !q->iotlb.miss; /* too many misses */
+	bool unasked = atomic_load(&q->iotlb.waits) && q->iotlb.unasked;
 
 	if ((q->polled || unasked) && soon < until)
 		until = soon;

@@ -10,25 +10,9 @@
 #include <unistd.h>
 
 #include "injectors/emu/vhost/vhost_private.h"
+#include "lib/base/dead_socket.h"
 
 #define ANSWER_MS 1000
-
-/* A socket that refuses connections is what a dead one has left; anything else stays. */
-static void remove_dead_socket(const struct sockaddr_un *address)
-{
-	struct stat status;
-	int probe;
-
-	if (lstat(address->sun_path, &status) || !S_ISSOCK(status.st_mode))
-		return;
-	probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (probe < 0)
-		return;
-	if (connect(probe, (const struct sockaddr *)address, sizeof(*address)) &&
-	    errno == ECONNREFUSED)
-		unlink(address->sun_path);
-	close(probe);
-}
 
 int vhost_listen(struct vhost *vhost)
 {
@@ -43,7 +27,7 @@ int vhost_listen(struct vhost *vhost)
 	vhost->listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (vhost->listening < 0)
 		return failed(-errno, "cannot make a socket: %s", strerror(errno));
-	remove_dead_socket(&address);
+	(void)dead_socket_remove(vhost->path);
 	/* Of the socket, whose permissions its name gets: at no instant may others connect. */
 	if (fchmod(vhost->listening, 0600) ||
 	    bind(vhost->listening, (struct sockaddr *)&address, sizeof(address))) {
@@ -122,12 +106,13 @@ static int wait_readable(struct vhost *vhost)
 				      strerror(errno));
 		if (atomic_load(&vhost->stopping) || polled[0].revents)
 			return -ECANCELED;
+		/* First, as an UPDATE comes before the answer to its miss. */
+		if (polled[1].revents)
+			return 1;
 		error = polled[2].revents ? vhost_iotlb_answer(vhost) : 0;
 		if (error)
 			return error;
 		polled[2].fd = vhost->backend;
-		if (polled[1].revents)
-			return 1;
 	}
 }
 

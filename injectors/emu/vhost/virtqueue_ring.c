@@ -42,6 +42,7 @@ static int virtqueue_miss(struct vhost_queue *q, __u64 iova, bool write)
 
 	atomic_store(&q->iotlb.waits, true);
 	error = vhost_iotlb_ask(q->vhost, iova, write, &q->iotlb.miss);
+	q->iotlb.unasked = error == -EBUSY;
 	if (error == -EINVAL)
 		return failed(-EPROTO, "its rings at IOVA 0x%llx are mapped nowhere", iova);
 	return -EAGAIN;

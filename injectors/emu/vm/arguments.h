@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Of the ids of chardevs to the job's own back-ends; no other vhost-user back-end is accepted. */
+#define VM_CHARDEV_PREFIX "faultline-"
+
 struct vm_arguments {
 	char name[64]; /* of -name, "" if there is none */
 	bool kvm;      /* asked for */

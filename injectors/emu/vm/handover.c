@@ -19,6 +19,7 @@
 #include "injectors/emu/vm/arguments.h"
 #include "injectors/emu/vm/handover_private.h"
 #include "lib/base/clock.h"
+#include "lib/base/dead_socket.h"
 #include "lib/base/fail.h"
 
 #define BACKLOG 4
@@ -37,24 +38,6 @@ void vm_handover_turn(struct vm_handover *handover, enum vm_state state, const c
 		return; /* it can be read already */
 }
 
-/* Nobody listens there any more. */
-static bool is_left(const struct sockaddr_un *address)
-{
-	struct stat status;
-	bool left;
-	int probe;
-
-	if (lstat(address->sun_path, &status) || !S_ISSOCK(status.st_mode))
-		return false;
-	probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (probe < 0)
-		return false;
-	left = connect(probe, (const struct sockaddr *)address, sizeof(*address)) &&
-	       errno == ECONNREFUSED;
-	close(probe);
-	return left;
-}
-
 static int listen_at(struct vm_handover *handover, const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -68,7 +51,7 @@ static int listen_at(struct vm_handover *handover, const char *path)
 	if (handover->listening < 0)
 		return failed(-errno, "cannot make a socket: %s", strerror(errno));
 	bound = bind(handover->listening, (struct sockaddr *)&address, sizeof(address));
-	if (bound && errno == EADDRINUSE && is_left(&address) && !unlink(path))
+	if (bound && errno == EADDRINUSE && dead_socket_remove(path))
 		bound = bind(handover->listening, (struct sockaddr *)&address, sizeof(address));
 	if (bound)
 		return failed(-errno, "socket %s: %s", path, strerror(errno));

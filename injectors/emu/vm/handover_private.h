@@ -40,6 +40,7 @@ struct vm_handover {
 	/* The thread's own. */
 	__u64 taken; /* bytes of the memory that were offered and served */
 	__u64 asked; /* bytes of the offer that is open; 0: none */
+	bool stray;  /* one who is no QEMU has been told of */
 
 	pthread_mutex_t lock;
 	pthread_cond_t turned;

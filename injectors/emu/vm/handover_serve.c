@@ -75,7 +75,9 @@ static int serve_ask(struct vm_handover *handover, const struct vm_ask *ask)
 {
 	int error = handover->process < 0 ? look_who_asks(handover) : 0, answered;
 
-	if (!error)
+	if (error)
+		failed_in(error, "tenant %s", handover->config.tenant);
+	else
 		error = ask_check(handover, ask->bytes);
 	handover->asked = error ? 0 : ask->bytes;
 	answered = vm_message_answer(handover->connection, VM_OFFER, error, handover->taken,
@@ -118,12 +120,25 @@ static int serve_region(struct vm_handover *handover, const struct vm_region *re
 	}
 	if (!error)
 		region_begins(handover, region, view);
+	else
+		failed_in(error, "tenant %s", handover->config.tenant);
 	answered = vm_message_answer(handover->connection, VM_SERVED, error, 0, -1);
 	if (error)
 		refused_now(handover);
 	else
 		vm_handover_turn(handover, VM_RUNS, "");
 	return answered;
+}
+
+/* Not the library's, and nobody's that has asked for memory: the QEMU that is awaited may still come. Said once. */
+static bool message_is_strangers(struct vm_handover *handover, const union vm_message *message)
+{
+	if (handover->process >= 0 || handover->status.regions || message->header.magic == VM_MAGIC)
+		return false;
+	if (!handover->stray)
+		fprintf(stderr, "%s; refused, and QEMU still awaited\n", failure_text());
+	handover->stray = true;
+	return true;
 }
 
 /* One that is not heard any more; if its guest runs, its library kills it, until when it is served. */
@@ -140,7 +155,8 @@ static void serve_message(struct vm_handover *handover)
 		return;
 	if (error == -EPROTO) {
 		failed_in(error, "tenant %s", handover->config.tenant);
-		refused_now(handover);
+		if (!message_is_strangers(handover, &message))
+			refused_now(handover);
 	}
 	connection_close(handover);
 	if (!handover->status.regions)

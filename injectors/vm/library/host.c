@@ -60,6 +60,16 @@ int vm_host_connect(void)
 	return 0;
 }
 
+bool vm_host_is_at(int socket)
+{
+	struct ucred ours, theirs;
+	socklen_t bytes = sizeof(ours), other_bytes = sizeof(theirs);
+
+	return !getsockopt(host, SOL_SOCKET, SO_PEERCRED, &ours, &bytes) &&
+	       !getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &theirs, &other_bytes) &&
+	       ours.pid == theirs.pid && ours.uid == theirs.uid;
+}
+
 /* `descriptor`: -1: none. */
 static int send_message(const void *message, size_t bytes, int descriptor)
 {

@@ -7,6 +7,7 @@
  *	host.c		the host at the other end of the socket, and its end
  *	faults.c	the userfaultfd
  *	refuse.c	what would reach the guest's memory past the pager
+ *	send.c		who is given the memory file
  */
 #ifndef FAULTLINE_VM_LIBRARY_H
 #define FAULTLINE_VM_LIBRARY_H
@@ -31,6 +32,8 @@ int vm_host_connect(void);
 /* Where in the file, which is the caller's to close, memory of so many bytes is to be mapped. */
 int vm_host_ask(size_t bytes, __u64 *offset, int *memory_file);
 int vm_host_hand_over(int faults, const void *base, size_t bytes, __u64 offset);
+/* Whether the other end of a socket is of the host's process, as its devices' are. */
+bool vm_host_is_at(int socket);
 /* From now on the host's end is this process's. */
 int vm_host_watch(void);
 
@@ -46,5 +49,7 @@ int vm_refuse_open_files(void);
 
 /* mapping.c: whether memory has been handed over. */
 bool vm_handed_over(void);
+/* Whether a file of this process is the memory that the host has given, by whatever descriptor. */
+bool vm_is_memory_file(int file);
 
 #endif

@@ -56,7 +56,7 @@ static bool is_backend(int file)
 	       !memcmp(path, VM_BACKEND_FILE, sizeof(path) - 1);
 }
 
-static bool is_hosts(int file)
+bool vm_is_memory_file(int file)
 {
 	struct stat status;
 
@@ -154,7 +154,7 @@ static void *map_any_file(void *address, size_t bytes, int protection, int flags
 	struct vm_mapping region = {.bytes = bytes, .file = file};
 	int error;
 
-	if (is_hosts(file)) {
+	if (vm_is_memory_file(file)) {
 		vm_say(-EACCES, "QEMU maps its guest's memory a second time: refused, as the host "
 				"would not see what is written there");
 		errno = EACCES;
@@ -206,7 +206,7 @@ static int punch(int file, int mode, off_t offset, off_t bytes)
 {
 	const struct vm_mapping *region = mapping_of_file(file);
 
-	if (region && region->offset && is_hosts(file))
+	if (region && region->offset && vm_is_memory_file(file))
 		offset += (off_t)region->offset;
 	return (int)syscall(SYS_fallocate, file, mode, offset, bytes);
 }

@@ -34,7 +34,7 @@ disks='disk_bytes=8M disk_threads=2 disk_buffered=1 disk_operations=127 disk_zer
 {
 	printf '[machine]\ntimeout = 20m\n'
 	tenant looks "-smp 2 $(qemu_arguments "$memory $disks reboots=1")"
-	tenant faults "-smp 1 -no-reboot $(qemu_arguments "$memory $disks")"
+	tenant faults "-smp 1,maxcpus=2 -no-reboot $(qemu_arguments "$memory $disks")"
 	disk checked looks pa-bitmap 2
 	disk unchecked faults uffd 1
 	cold 40 17
@@ -62,7 +62,7 @@ others_job() { # NAME LOOKUP
 others_qemu() {
 	local line
 	line=$("$INJECT" vm --print-arguments "$1.ini") || return 1
-	eval "exec env $line $(qemu_arguments "$2") -display none -monitor none" '"${@:3}"'
+	eval "exec env $line $(qemu_arguments "$2") -smp 1,maxcpus=2 -display none -monitor none" '"${@:3}"'
 }
 others_job other pa-bitmap
 "$INJECT" run other.ini --csv=other.csv --truth other.truth >run.out 2>run.err &
@@ -88,7 +88,7 @@ between "what the balloon had given back was touched again, as zeroes" "$(cells_
 # --- Who writes to a guest's memory by a mapping of his own is noticed, and it is said.
 {
 	printf '[machine]\ntimeout = 20m\n'
-	tenant vm "-smp 1 -no-reboot -qmp unix:$PWD/past,server=on,wait=off $(qemu_arguments)"
+	tenant vm "-smp 1,maxcpus=2 -no-reboot -qmp unix:$PWD/past,server=on,wait=off $(qemu_arguments)"
 	disk disk vm pa-bitmap 1
 	cold 400 17
 } >past.ini

@@ -177,30 +177,34 @@ static void report(const struct load *load, uint64_t begin)
 	say("load_ms", (clock_ns() - begin) / 1000000);
 }
 
-/* What the guest's kernel has; a balloon is no part of it. */
-static uint64_t memory_total(void)
+/* What balloons have given back since the boot, however quickly. */
+static uint64_t given_back(void)
 {
-	char text[200] = "";
-	int fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
+	static const char word[] = "balloon_deflate ";
+	char line[200];
+	uint64_t pages = 0;
+	FILE *counters = fopen("/proc/vmstat", "re");
 
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
-		printf("guest: no /proc/meminfo\n");
-	if (fd >= 0)
-		close(fd);
-	return strtoull(text + strcspn(text, "0123456789"), NULL, 10) << 10;
+	if (!counters) {
+		printf("guest: no /proc/vmstat\n");
+		return 0;
+	}
+	while (fgets(line, sizeof(line), counters))
+		if (!strncmp(line, word, sizeof(word) - 1))
+			pages = strtoull(line + sizeof(word) - 1, NULL, 10);
+	fclose(counters);
+	return pages << 12;
 }
 
 static void rest(const struct load_options *options)
 {
-	uint64_t total = memory_total();
+	uint64_t before = given_back();
 
 	sleep((unsigned int)options->rest_seconds);
 	if (!options->rest_balloon)
 		return;
 	printf("faultline-guest-rests\n");
-	while (memory_total() > total - options->rest_balloon)
-		usleep(100000);
-	while (memory_total() < total)
+	while (given_back() < before + options->rest_balloon)
 		usleep(100000);
 }
 

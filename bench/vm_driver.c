@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "injectors/emu/vhost/vhost_protocol.h"
+#include "lib/base/pass_descriptors.h"
 
 #define RING_ALIGN 4096u
 #define SLOT_BYTES 4096u
@@ -23,27 +24,17 @@
 #define STATUS	   64u	       /* within a slot, behind the header */
 #define FEATURE(n) (1ull << (n))
 #define LOOKS	   6000 /* for the socket, 10 ms each */
-#define FILES_MOST 1
 
 static void message_send(const struct vm_driver *driver, __u32 request, const void *payload,
 			 __u32 bytes, int file)
 {
 	struct vhost_user_header header = {request, VHOST_USER_VERSION, bytes};
-	char control[CMSG_SPACE(sizeof(int) * FILES_MOST)] = "";
+	DESCRIPTOR_ROOM(control, 1);
 	struct iovec parts[] = {{&header, sizeof(header)}, {(void *)payload, bytes}};
 	struct msghdr message = {.msg_iov = parts, .msg_iovlen = bytes ? 2 : 1};
 
-	if (file >= 0) {
-		struct cmsghdr *rights;
-
-		message.msg_control = control;
-		message.msg_controllen = sizeof(control);
-		rights = CMSG_FIRSTHDR(&message);
-		rights->cmsg_level = SOL_SOCKET;
-		rights->cmsg_type = SCM_RIGHTS;
-		rights->cmsg_len = CMSG_LEN(sizeof(file));
-		memcpy(CMSG_DATA(rights), &file, sizeof(file));
-	}
+	if (file >= 0)
+		pass_descriptors(&message, control, &file, 1);
 	if (sendmsg(driver->socket, &message, MSG_NOSIGNAL) != (ssize_t)(sizeof(header) + bytes))
 		err(1, "request %u of vhost-user", request);
 }

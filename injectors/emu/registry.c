@@ -20,6 +20,7 @@
 #include "injectors/emu/thread.h"
 #include "lib/base/clock.h"
 #include "lib/base/fail.h"
+#include "lib/base/pass_descriptors.h"
 #include "lib/capture/access_log.h"
 
 #define CLIENTS_MAX 64	 /* observers at once; more are turned away */
@@ -57,22 +58,10 @@ static bool send_hello(const struct registry *registry, int client)
 {
 	struct iovec iov = {registry->hello, registry->hello_bytes};
 	int bytes = 2 * HELLO_MAX;
-	union {
-		char buffer[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
-	struct msghdr message = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control.buffer,
-		.msg_controllen = sizeof(control.buffer),
-	};
-	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+	DESCRIPTOR_ROOM(control, 1);
 
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(header), &registry->ring, sizeof(int));
+	pass_descriptors(&message, control, &registry->ring, 1);
 	/* A packet must fit into the send buffer as a whole; root may go beyond the limit. */
 	if (setsockopt(client, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)))
 		setsockopt(client, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));

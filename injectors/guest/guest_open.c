@@ -17,6 +17,7 @@
 #include "injectors/emu/hyv/kernel_pins.h"
 #include "injectors/guest/guest_private.h"
 #include "lib/base/fail.h"
+#include "lib/base/pass_descriptors.h"
 
 /* What evictions and the pager ask of a view (memory_views.h). */
 #define FAULT_FEATURES                                                 \
@@ -145,21 +146,13 @@ static int hello_answer(struct guest_device *guest)
 {
 	struct hyv_hello_answer answer = {
 		.version = HYV_VERSION, .pid = (__u32)getpid(), .base = (__u64)guest->device->base};
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr header;
-	} control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
-				.cmsg_level = SOL_SOCKET,
-				.cmsg_type = SCM_RIGHTS}};
+	DESCRIPTOR_ROOM(control, 1);
 	struct iovec piece = {&answer, sizeof(answer)};
 	struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
 	char ready;
 
-	if (guest->faults >= 0) {
-		memcpy(CMSG_DATA(&control.header), &guest->faults, sizeof(int));
-		message.msg_control = control.bytes;
-		message.msg_controllen = sizeof(control.bytes);
-	}
+	if (guest->faults >= 0)
+		pass_descriptors(&message, control, &guest->faults, 1);
 	if (sendmsg(guest->socket, &message, MSG_NOSIGNAL) != sizeof(answer) ||
 	    recv(guest->socket, &ready, 1, 0) != 1)
 		return failed(-EPIPE, "the host of %s does not take this guest", guest->hello.name);

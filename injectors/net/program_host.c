@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "lib/base/fail.h"
+#include "lib/base/pass_descriptors.h"
 #include "lib/base/proc.h"
 
 enum { HOST_CHANNEL, HOST_OUTPUT, HOST_NETNS, HOST_DESCRIPTORS };
@@ -55,13 +56,9 @@ static ssize_t host_send(int channel, const void *bytes, size_t size, const int 
 	struct host_message message;
 	struct msghdr *header = host_message(&message, (void *)bytes, size);
 
-	header->msg_controllen = count ? CMSG_SPACE(count * sizeof(int)) : 0;
-	if (count) {
-		message.control.header.cmsg_level = SOL_SOCKET;
-		message.control.header.cmsg_type = SCM_RIGHTS;
-		message.control.header.cmsg_len = CMSG_LEN(count * sizeof(int));
-		memcpy(CMSG_DATA(&message.control.header), fds, count * sizeof(int));
-	}
+	header->msg_controllen = 0;
+	if (count)
+		pass_descriptors(header, &message.control, fds, count);
 	return sendmsg(channel, header, MSG_NOSIGNAL);
 }
 

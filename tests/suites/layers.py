@@ -13,7 +13,7 @@ import sys
 LAYERS = (
     {"bpf/", "injectors/kmod/", "injectors/vm/"},
     {"lib/base/"},
-    {"lib/output/", "lib/trace/", "lib/protect/"},
+    {"lib/output/", "lib/trace/", "lib/protect/", "injectors/vm/library/"},
     {"lib/cli/"},
     {"lib/capture/", "lib/job/", "lib/translate/"},
     {"lib/analyze/", "lib/fabric/"},

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "lib/base/pass_descriptors.h"
 #include "tests/unit/test.h"
 
 #include "tests/unit/vhost_frontend.h"
@@ -60,21 +61,13 @@ void frontend_close(struct frontend *front)
 static bool send_message(struct frontend *front, const struct vhost_user_message *message,
 			 const int *files, __u32 count)
 {
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(32 * sizeof(int))] = {0};
+	DESCRIPTOR_ROOM(control, 32);
 	struct iovec iov[] = {{(void *)&message->header, sizeof(message->header)},
 			      {(void *)&message->payload, message->header.bytes}};
 	struct msghdr header = {.msg_iov = iov, .msg_iovlen = 2};
 
-	if (count) {
-		struct cmsghdr *c = (struct cmsghdr *)control;
-
-		header.msg_control = control;
-		header.msg_controllen = CMSG_SPACE(count * sizeof(int));
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(count * sizeof(int));
-		memcpy(CMSG_DATA(c), files, count * sizeof(int));
-	}
+	if (count)
+		pass_descriptors(&header, control, files, count);
 	return sendmsg(front->socket, &header, MSG_NOSIGNAL) ==
 	       (ssize_t)(iov[0].iov_len + iov[1].iov_len);
 }

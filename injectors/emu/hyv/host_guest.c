@@ -17,6 +17,7 @@
 #include "injectors/emu/hyv/hyv_host_private.h"
 #include "injectors/emu/memory_views.h"
 #include "lib/base/fail.h"
+#include "lib/base/pass_descriptors.h"
 
 #define EXITS_NS  (100 * NSEC_PER_MSEC)
 #define STATUS_NS (200 * NSEC_PER_MSEC) /* for a process whose socket has ended to do so, too */
@@ -116,23 +117,11 @@ static int hello_send(const struct hyv_host *host)
 		[HYV_FAULTS] = guest->faults,
 	};
 	struct hyv_hello hello = hello_of(host);
-	union {
-		char bytes[CMSG_SPACE(sizeof(descriptors))];
-		struct cmsghdr align;
-	} control = {};
 	struct iovec piece = {&hello, sizeof(hello)};
-	struct msghdr message = {
-		.msg_iov = &piece,
-		.msg_iovlen = 1,
-		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes),
-	};
-	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
+	DESCRIPTOR_ROOM(control, HYV_DESCRIPTORS);
 
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(sizeof(descriptors));
-	memcpy(CMSG_DATA(header), descriptors, sizeof(descriptors));
+	pass_descriptors(&message, control, descriptors, HYV_DESCRIPTORS);
 	return sendmsg(guest->socket, &message, MSG_NOSIGNAL) == sizeof(hello)
 		       ? 0
 		       : failed(-errno, "cannot say hello to a guest: %s", strerror(errno));

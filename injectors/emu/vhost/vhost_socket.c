@@ -11,6 +11,7 @@
 
 #include "injectors/emu/vhost/vhost_private.h"
 #include "lib/base/dead_socket.h"
+#include "lib/base/pass_descriptors.h"
 
 #define ANSWER_MS 1000
 
@@ -181,21 +182,9 @@ static int message_parts(const struct vhost_user_message *message, size_t done, 
 	return 2;
 }
 
-static void put_file(struct msghdr *header, void *control, size_t bytes, int file)
-{
-	struct cmsghdr *c = control;
-
-	header->msg_control = control;
-	header->msg_controllen = bytes;
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &file, sizeof(file));
-}
-
 int vhost_send(int socket, const struct vhost_user_message *message, int file)
 {
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
+	DESCRIPTOR_ROOM(control, 1);
 	size_t bytes = sizeof(message->header) + message->header.bytes, done = 0;
 	struct pollfd polled = {.fd = socket, .events = POLLOUT};
 
@@ -206,7 +195,7 @@ int vhost_send(int socket, const struct vhost_user_message *message, int file)
 
 		header.msg_iovlen = (size_t)message_parts(message, done, iov);
 		if (file >= 0 && !done)
-			put_file(&header, control, sizeof(control), file);
+			pass_descriptors(&header, control, &file, 1);
 		sent = sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (sent > 0)
 			done += (size_t)sent;

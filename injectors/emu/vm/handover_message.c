@@ -7,6 +7,7 @@
 
 #include "injectors/emu/vm/handover_private.h"
 #include "lib/base/fail.h"
+#include "lib/base/pass_descriptors.h"
 
 #define DESCRIPTORS_MOST 8 /* that are looked at, to be closed: the kernel drops what is more */
 
@@ -108,7 +109,7 @@ int vm_message_receive(int socket, union vm_message *message, int *descriptor)
 int vm_message_answer(int socket, enum vm_message_kind kind, int error, __u64 offset,
 		      int descriptor)
 {
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
+	DESCRIPTOR_ROOM(control, 1);
 	struct vm_answer answer = {
 		.header = {VM_MAGIC, VM_VERSION, kind, sizeof(answer)},
 		.error = error,
@@ -116,19 +117,11 @@ int vm_message_answer(int socket, enum vm_message_kind kind, int error, __u64 of
 	};
 	struct iovec data = {&answer, sizeof(answer)};
 	struct msghdr whole = {.msg_iov = &data, .msg_iovlen = 1};
-	struct cmsghdr *header;
 
 	if (error)
 		snprintf(answer.sentence, sizeof(answer.sentence), "%s", failure_text());
-	if (descriptor >= 0) {
-		whole.msg_control = control;
-		whole.msg_controllen = sizeof(control);
-		header = CMSG_FIRSTHDR(&whole);
-		header->cmsg_level = SOL_SOCKET;
-		header->cmsg_type = SCM_RIGHTS;
-		header->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
-	}
+	if (descriptor >= 0)
+		pass_descriptors(&whole, control, &descriptor, 1);
 	/* One that does not read what it has asked for is not waited for. */
 	return sendmsg(socket, &whole, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(answer) ? 0 : -EPIPE;
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "injectors/vm/library/library.h"
+#include "lib/base/pass_descriptors.h"
 
 #define WATCH_STACK (64u << 10)
 
@@ -73,21 +74,13 @@ bool vm_host_is_at(int socket)
 /* `descriptor`: -1: none. */
 static int send_message(const void *message, size_t bytes, int descriptor)
 {
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
+	DESCRIPTOR_ROOM(control, 1);
 	struct iovec data = {(void *)message, bytes};
 	struct msghdr whole = {.msg_iov = &data, .msg_iovlen = 1};
-	struct cmsghdr *header;
 	ssize_t sent;
 
-	if (descriptor >= 0) {
-		whole.msg_control = control;
-		whole.msg_controllen = sizeof(control);
-		header = CMSG_FIRSTHDR(&whole);
-		header->cmsg_level = SOL_SOCKET;
-		header->cmsg_type = SCM_RIGHTS;
-		header->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
-	}
+	if (descriptor >= 0)
+		pass_descriptors(&whole, control, &descriptor, 1);
 	do
 		sent = sendmsg(host, &whole, MSG_NOSIGNAL);
 	while (sent < 0 && errno == EINTR);

@@ -171,7 +171,6 @@ static void open_device(const char *path)
 	opened(open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
 }
 
-/* By what the kernel says of the mapping. */
 /* The memory file to somebody who is not the host, and another file, which is nobody's business. */
 static void give(void)
 {

@@ -2,6 +2,7 @@
 /* Messages that set a queue up, start and stop it. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -233,12 +234,16 @@ static bool is_eventfd(int descriptor)
 	       !fcntl(descriptor, F_SETFL, O_NONBLOCK | O_RDWR);
 }
 
-/* The descriptor that comes with KICK, CALL or ERR: -1 where the message says there is none. */
+/*
+ * Stops the queue, as vring_hold() does, and puts the descriptor that comes with KICK, CALL or ERR in its `member`: -1 where the message
+ * says there is none.
+ */
 static int event_take(struct vhost *vhost, const struct vhost_user_message *message,
-		      struct vhost_files *files, struct vhost_queue **q, int *descriptor)
+		      struct vhost_files *files, size_t member, struct vhost_queue **q)
 {
 	__u64 number = message->payload.number;
 	bool none = number & VHOST_USER_VRING_NO_FD;
+	int *descriptor;
 
 	*q = queue_named(vhost, number & VHOST_USER_VRING_INDEX);
 	if (!*q)
@@ -250,6 +255,9 @@ static int event_take(struct vhost *vhost, const struct vhost_user_message *mess
 	if (!none && !is_eventfd(files->file[0]))
 		return failed(-EPROTO, "a descriptor that is no eventfd, for queue %u",
 			      (*q)->index);
+	descriptor = (int *)((char *)*q + member);
+	vring_hold(*q);
+	vring_close(descriptor);
 	*descriptor = vhost_files_take(files, 0);
 	return 0;
 }
@@ -258,14 +266,11 @@ int vhost_set_vring_kick(struct vhost *vhost, struct vhost_user_message *message
 			 struct vhost_files *files)
 {
 	struct vhost_queue *q;
-	int descriptor, error = event_take(vhost, message, files, &q, &descriptor);
+	int error = event_take(vhost, message, files, offsetof(struct vhost_queue, kick), &q);
 
 	if (error)
 		return error;
-	vring_hold(q);
-	vring_close(&q->kick);
-	q->kick = descriptor;
-	q->polled = descriptor < 0;
+	q->polled = q->kick < 0;
 	vring_start(q);
 	return 0;
 }
@@ -274,18 +279,15 @@ int vhost_set_vring_call(struct vhost *vhost, struct vhost_user_message *message
 			 struct vhost_files *files)
 {
 	struct vhost_queue *q;
-	int descriptor, error = event_take(vhost, message, files, &q, &descriptor);
+	int error = event_take(vhost, message, files, offsetof(struct vhost_queue, call), &q);
 
 	if (error)
 		return error;
-	vring_hold(q);
-	vring_close(&q->call);
-	q->call = descriptor;
 	/*
 	 * QEMU unmasks an interrupt by another descriptor, and looks before we have it whether the old one was signalled: what was
 	 * between the two is signalled again. So is what a device that died had yet to signal. One too many is nothing to a driver.
 	 */
-	if (descriptor >= 0 && write(descriptor, &(__u64){1}, sizeof(__u64)) < 0 && errno != EAGAIN)
+	if (q->call >= 0 && write(q->call, &(__u64){1}, sizeof(__u64)) < 0 && errno != EAGAIN)
 		fprintf(stderr, "faultline: %s: queue %u cannot be signalled: %s\n",
 			vhost->config.name, q->index, strerror(errno));
 	vring_start(q);
@@ -296,13 +298,10 @@ int vhost_set_vring_err(struct vhost *vhost, struct vhost_user_message *message,
 			struct vhost_files *files)
 {
 	struct vhost_queue *q;
-	int descriptor, error = event_take(vhost, message, files, &q, &descriptor);
+	int error = event_take(vhost, message, files, offsetof(struct vhost_queue, error), &q);
 
 	if (error)
 		return error;
-	vring_hold(q);
-	vring_close(&q->error);
-	q->error = descriptor;
 	vring_start(q);
 	return 0;
 }

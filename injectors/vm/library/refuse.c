@@ -22,8 +22,6 @@
 
 #include "injectors/vm/library/library.h"
 
-#define TAKES_MODE(flags) ((flags)&O_CREAT || ((flags)&O_TMPFILE) == O_TMPFILE)
-
 struct memory_pinner {
 	const char *path; /* how it begins */
 	const char *words;

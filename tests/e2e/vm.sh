@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Stock virtual machines whose memory is evicted while their disk does DMA: what a recording says is held to the truth log,
 # and both to what the guests' kernels have counted; guests that reboot, balloon, are stopped and go on; others' QEMU, others'
-# devices; SIGKILL of each side at random instants: KILLS (3) of each, `make lab-vm` has 200.
+# devices; SIGKILL of one side after the other at random instants: KILLS (3) in all, `make lab-vm` has 200.
 . "$(dirname "$0")/lib.sh"
 
 RANDOM=7919
@@ -142,7 +142,7 @@ for ((i = 0; i < kills; i++)); do
 	job=killed
 	[ $victim = stranger ] && job=stranger
 	rm -f kill.* stranger.memory stranger.disk
-	"$INJECT" run "$job.ini" >kill.out 2>kill.err &
+	"$INJECT" run "$job.ini" >kill.out 2>>kill.err & # to its end: another's QEMU says something in it, too
 	guardian=$!
 	if [ $job = stranger ]; then
 		wait_for 20 test -S stranger.memory

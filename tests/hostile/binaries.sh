@@ -61,11 +61,14 @@ check "one too many: it is named" wait_for 20 grep -q "^faultline: an emulated m
 equal "one too many: no other is" "$(grep -c 'is not met' record.err)" 1
 # Its place is another's as soon as one has ended.
 kill -CONT -- "${machines[0]}"
-wait "${machines[0]#-}"
+wait "${machines[0]#-}" || not_ok "machine 1 ends" "$? $(cat out.1)"
 cp "$INJECT" bin/later
 bin/later run machine.ini --csv >result.later 2>out.later || not_ok "a later machine" "$(cat out.later)"
 kill -CONT -- "${machines[@]:1}"
-wait "${machines[@]#-}"
+for machine in "${!machines[@]}"; do
+	[ "$machine" = 0 ] && continue
+	wait "${machines[machine]#-}" || not_ok "machine $((machine + 1)) ends" "$? $(cat out.$((machine + 1)))"
+done
 record_end
 read_account
 exact "one too many"

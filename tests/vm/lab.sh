@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# `make lab-vm`: the suite of stock virtual machines with KILLS (200) of each side, then their campaigns with full grids; one CSV
+# `make lab-vm`: the suite of stock virtual machines with KILLS (200) of one side after the other, then their campaigns with full grids; one CSV
 # each in build/campaigns. Under TCG, which is all that is proven: numbers are counts and orders, not times.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1

@@ -21,6 +21,7 @@ int machine_create(struct machine **machine, const struct machine_config *config
 
 	if (!new)
 		return failed(-ENOMEM, "no memory for a machine");
+	histogram_init(&new->latencies);
 	error = machine_build(new, config);
 	if (error) {
 		machine_dismantle(new);
@@ -57,6 +58,7 @@ static int start_device(struct machine *machine, __u32 index)
 		.name = device->config.name,
 		.traffic = machine_traffic(machine, index),
 		.frames = &device->frames,
+		.latencies = &machine->latencies,
 		.rdma = &device->rdma,
 	};
 	int error = device->config.class->start(&device->model, device->port, &setup);
@@ -308,15 +310,7 @@ static void machine_add_device(struct machine_totals *totals, const struct machi
 	totals->refused += port.refused;
 	totals->held_back += port.held_back;
 	totals->violations += port.violations + lookup.order_violations;
-	totals->vhost.parked += device->vhost.parked;
-	totals->vhost.resubmitted += device->vhost.resubmitted;
-	totals->vhost.connections += device->vhost.connections;
-	totals->vhost.refused += device->vhost.refused;
-	totals->vhost.broken += device->vhost.broken;
-	totals->vhost.untranslated += device->vhost.untranslated;
-	totals->vhost.unmapped += device->vhost.unmapped;
-	totals->vhost.taken_back += device->vhost.taken_back;
-	totals->vhost.dropped += device->vhost.dropped;
+	machine_add_vm_device(totals, device, &port);
 }
 
 static void machine_add_pins(struct machine_totals *totals, const struct pins *pins)
@@ -375,6 +369,7 @@ void machine_totals(const struct machine *machine, struct machine_totals *totals
 	add_best_tenant(totals, machine);
 	histogram_init(&totals->round_trip);
 	histogram_init(&totals->lookup_time);
+	totals->vm_latencies = machine->latencies;
 	service_stats(machine->service, &totals->service);
 	emq_stats(machine->emq, &totals->emq);
 	memory_limit_stats(machine->limit, &totals->limit);

@@ -207,7 +207,11 @@ struct machine_totals {
 	__u64 memory_bytes;	   /* of all tenants */
 	__u64 huge, splits;	   /* 2 MiB entries that IOPTs got, and that were split */
 	double best_round_trip_ns; /* mean of the tenant whose is shortest; 0: nobody faulted */
-	struct vhost_stats vhost;  /* summed, of virtual machines' devices; after machine_stop() */
+	/* Of virtual machines' devices, summed; of some after machine_stop() alone. */
+	struct vhost_stats vhost;
+	__u32 vm_queues;
+	__u64 vm_open_ns; /* over their queues, the time in which a fault was open */
+	struct histogram vm_latencies; /* ns, of their disks' I/Os: seen to be available to used */
 	struct histogram lookup_time; /* ns, of one DMA in LOOKUP_TIMED (port.h) */
 	struct histogram
 		round_trip; /* ns, detect (or held back) to resume of a group, as its port measured it */

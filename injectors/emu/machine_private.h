@@ -68,6 +68,7 @@ struct machine {
 	struct registry *registry;
 	atomic_ullong next_token;  /* of invalidations */
 	atomic_ullong upgrades;	   /* read-only pages made writable */
+	struct histogram latencies; /* of I/Os of virtual machines' disks, which have stopped */
 	atomic_ullong next_choice; /* makes the random choices of one eviction unlike the next's */
 	struct reclaimer *reclaimer;
 	struct idle_pages *idle;     /* NULL: nothing goes by it */
@@ -101,6 +102,9 @@ int machine_build_vm(struct machine *machine, __u32 tenant);
 int machine_build_vm_socket(struct machine *machine, __u32 device);
 /* What its vhost-user part has counted, before it stops. */
 void machine_keep_vhost(struct machine_device *device);
+/* What a virtual machine's device has come to, of which `port` is a part; of another nothing. */
+void machine_add_vm_device(struct machine_totals *totals, const struct machine_device *device,
+			   const struct port_stats *port);
 /* Before memory goes and after nothing touches it any more. */
 void machine_close_vms(struct machine *machine);
 /* What observers are told of: a virtual machine by QEMU's name and process. */

@@ -93,6 +93,26 @@ void machine_keep_vhost(struct machine_device *device)
 		vhost_stats(vhost, &device->vhost);
 }
 
+void machine_add_vm_device(struct machine_totals *totals, const struct machine_device *device,
+			   const struct port_stats *port)
+{
+	const struct device_class *class = device->config.class;
+
+	if (!class->vhost || !*class->vhost((struct device_settings *)&device->config.settings)->socket)
+		return;
+	totals->vm_queues += port->queues;
+	totals->vm_open_ns += port->open_ns;
+	totals->vhost.parked += device->vhost.parked;
+	totals->vhost.resubmitted += device->vhost.resubmitted;
+	totals->vhost.connections += device->vhost.connections;
+	totals->vhost.refused += device->vhost.refused;
+	totals->vhost.broken += device->vhost.broken;
+	totals->vhost.untranslated += device->vhost.untranslated;
+	totals->vhost.unmapped += device->vhost.unmapped;
+	totals->vhost.taken_back += device->vhost.taken_back;
+	totals->vhost.dropped += device->vhost.dropped;
+}
+
 void machine_tenant_text(const struct tenant *tenant, char *text, size_t size)
 {
 	if (tenant->vm_pid)

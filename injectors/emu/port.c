@@ -49,6 +49,7 @@ void port_stop(struct port *port)
 {
 	pthread_mutex_lock(&port->lock);
 	port->stopping = true;
+	port->stopped_ns = monotonic_ns();
 	for (int i = 0; i < GROUP_INDEX_MAX; i++)
 		if (port->groups[i].state == GROUP_WAITING && !port->groups[i].fault->request)
 			pthread_cond_signal(port->groups[i].fault->answered);
@@ -218,7 +219,11 @@ void port_stats(struct port *port, struct port_stats *stats)
 		.refused = atomic_load(&port->refused),
 		.held_back = atomic_load(&port->held_back),
 		.violations = atomic_load(&port->violations),
+		.queues = port->config.queues,
 	};
+	pthread_mutex_lock(&port->lock);
+	stats->open_ns = port_open_ns(port);
+	pthread_mutex_unlock(&port->lock);
 }
 
 static __u64 shortest(__u64 one, __u64 other)

@@ -60,6 +60,9 @@ bool port_direct_begins(struct port *port, struct memory_access *access)
 	access->delay_ns =
 		inject_delay(port->config.injections, INJECT_RESOLVE, port->config.device);
 	atomic_store(&port->queues[queue].blocked_since, access->begin_ns);
+	pthread_mutex_lock(&port->lock);
+	port_group_opens(port, queue, access->begin_ns);
+	pthread_mutex_unlock(&port->lock);
 	atomic_fetch_add(&port->requests, 1);
 	atomic_fetch_add(&port->groups_raised, 1);
 	request = access_request(port, access);
@@ -79,6 +82,7 @@ static void access_over(struct port *port, const struct memory_access *access, _
 	queue->fault_end_ns = now;
 	pthread_mutex_lock(&port->lock);
 	port_count_round_trip(port, now - access->begin_ns, there_ns - access->begin_ns);
+	port_group_closes(port, access->queue, now);
 	pthread_mutex_unlock(&port->lock);
 }
 

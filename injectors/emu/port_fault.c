@@ -107,6 +107,7 @@ static int claim_group(struct port *port, struct port_fault *fault, __u32 first,
 		};
 		fault->groups[fault->raised++] = (__u16)index;
 		fault->unanswered++;
+		port_group_opens(port, fault->queue, fault->found_ns);
 	}
 	pthread_mutex_unlock(&port->lock);
 	return index;
@@ -320,8 +321,11 @@ void group_abandon(struct port *port, const struct port_fault *fault, __u16 inde
 	struct fault_probe probe = port_group_probe(port, fault, index);
 	struct port_group *group = &port->groups[index];
 
-	log_group(TRUTH_ABANDON, monotonic_ns(), port, fault, index);
+	__u64 now = monotonic_ns();
+
+	log_group(TRUTH_ABANDON, now, port, fault, index);
 	FAULT_PROBE(abandon, &probe);
+	port_group_closes(port, fault->queue, now);
 	group->fault = NULL;
 	if (group->late)
 		free_group(port, group);
@@ -348,12 +352,13 @@ int port_verdict(const struct port *port, const struct port_fault *fault)
 }
 
 /* Told as the queue goes on; the groups' answers are taken one by one afterwards. */
-static void log_resume(const struct port *port, const struct port_fault *fault)
+static __u64 log_resume(const struct port *port, const struct port_fault *fault)
 {
 	__u64 now = monotonic_ns();
 
 	for (__u32 i = 0; i < fault->raised; i++)
 		log_group(TRUTH_RESUME, now, port, fault, fault->groups[i]);
+	return now;
 }
 
 /* What the IOMMU answered itself may still have requests on their way to the host. */
@@ -394,9 +399,8 @@ void port_count_round_trip(struct port *port, __u64 total_ns, __u64 host_ns)
 /* From ANSWERED on a group is its fault's alone. */
 void port_resume(struct port *port, const struct port_fault *fault)
 {
-	__u64 answered_ns = last_answer(port, fault);
+	__u64 answered_ns = last_answer(port, fault), resumed_ns = log_resume(port, fault);
 
-	log_resume(port, fault);
 	for (__u32 i = 0; i < fault->raised; i++) {
 		struct port_group *group = &port->groups[fault->groups[i]];
 		struct fault_probe probe = port_group_probe(port, fault, fault->groups[i]);
@@ -409,6 +413,7 @@ void port_resume(struct port *port, const struct port_fault *fault)
 		else
 			port_count_round_trip(port, now - group->detect_ns,
 					      answered_ns - group->sent_ns);
+		port_group_closes(port, fault->queue, resumed_ns);
 		group_release(port, fault->groups[i]);
 		pthread_mutex_unlock(&port->lock);
 	}

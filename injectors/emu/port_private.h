@@ -38,6 +38,10 @@ struct port_queue {
 	__u64 fault_end_ns;	     /* the queue's own: when it last went on after page requests */
 	_Atomic __u32 thread;	     /* that does its DMA without lookups, 0: none */
 	_Atomic __u32 lookups;	     /* which of them is timed; one may be lost */
+	/* With the lock: groups that are open, since when there are some, up to when those were that have closed since
+	 * then, and for how long there have been some before, the last time until `counted_until`. */
+	__u32 open;
+	__u64 open_since, open_until, open_ns, counted_until;
 };
 
 struct port_request_list {
@@ -55,6 +59,7 @@ struct port {
 	struct round_trip_parts parts;
 	struct histogram lookup_time; /* of every LOOKUP_TIMED-th of a queue */
 	bool stopping;
+	__u64 stopped_ns; /* with it: when */
 	struct port_request_list open;	   /* by deadline */
 	struct port_request_list answered; /* before they were raised: the timer's thread tells */
 	bool open_timed, answered_timed;   /* the timer will call for them */
@@ -64,6 +69,14 @@ struct port {
 	_Atomic __u64 disabled, refused, held_back, violations;
 	struct port_queue queues[];
 };
+
+/*
+ * port_open.c: from its detection until the device goes on, or gives it up, a group is open. With the lock held.
+ */
+void port_group_opens(struct port *port, __u16 queue, __u64 detect_ns);
+void port_group_closes(struct port *port, __u16 queue, __u64 now);
+/* Of all queues together the time in which at least one of their groups was, up to now or to the port's end. */
+__u64 port_open_ns(const struct port *port);
 
 /* port.c: port_dma_try() once more, of the same DMA. */
 int port_dma_again(struct port *port, struct dma *dma, bool write, __u64 *absent,

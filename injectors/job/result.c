@@ -18,7 +18,8 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 	[RESULT_LATENCY_MEAN] =
 		{"latency_mean", NULL, "ns", COLUMN_DURATION, 9, true,
 		 "latency of I/Os and of operations of ranks and verbs as the guest sees it: from the submission, with a rate from when the "
-		 "I/O was due, to its completion; what was never sent counts with its wait up "
+		 "I/O was due, to its completion; of a virtual machine's disk as the device sees it: from its seeing "
+		 "the I/O in the ring to its having used it; what was never sent counts with its wait up "
 		 "to the end"},
 	[RESULT_LATENCY_P50] = {"latency_p50", "p50", "ns", COLUMN_DURATION, 9, true, NULL},
 	[RESULT_LATENCY_P90] = {"latency_p90", "p90", "ns", COLUMN_DURATION, 9, true, NULL},
@@ -151,7 +152,8 @@ static const struct job_column result_columns[RESULT_COLUMNS] = {
 			  "duplicate or the loss of a frame was injected"},
 	[RESULT_BLOCKED] =
 		{"blocked", NULL, NULL, COLUMN_REAL, 7, false,
-		 "share of the queues' time in which a fault of theirs was open, 0 to 1"},
+		 "share of the queues' time in which a fault of theirs was open, 0 to 1; of virtual "
+		 "machines, whose boot is part of that time, if there is no workload"},
 	[RESULT_OFF_TENANT] = {"off_tenant", NULL, NULL, COLUMN_COUNT, 10, true,
 			       "handlers that ran on a CPU outside of their tenant's"},
 	[RESULT_AT_MSI] = {"at_msi", NULL, NULL, COLUMN_COUNT, 8, true,

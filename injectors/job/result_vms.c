@@ -10,10 +10,12 @@ static void fill_ios(struct result *result, const struct machine_totals *totals,
 	v[RESULT_SECONDS] = seconds;
 	v[RESULT_IOS] = (double)totals->ios;
 	v[RESULT_ERRORS] = (double)totals->io_errors;
+	result_fill_latency(result, &totals->vm_latencies);
 	if (!(seconds > 0))
 		return;
 	v[RESULT_IOPS] = (double)totals->ios / seconds;
 	v[RESULT_BYTES_PER_S] = (double)totals->io_bytes / seconds;
+	v[RESULT_BLOCKED] = (double)totals->vm_open_ns / (seconds * 1e9 * totals->vm_queues);
 }
 
 void result_fill_vms(struct result *result, const struct result_input *input,

@@ -44,7 +44,7 @@ equal "two machines: exit" $? 0
 "$FAULTLINE" report run.flt --csv=csv --raw-time >/dev/null 2>report.err
 python3 "$root/tests/reference/compare_truth.py" csv truth.jsonl* --evictions-race >verdict 2>&1
 adopt "two machines"
-python3 "$root/tests/reference/compare_vm.py" two.csv truth.jsonl console >verdict 2>&1
+python3 "$root/tests/reference/compare_vm.py" two.csv truth.jsonl console 3 >verdict 2>&1
 adopt "two machines"
 equal "one has booted twice" "$(cells_of two.csv guest_boots vms_ended)" "2 2"
 

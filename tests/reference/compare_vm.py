@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Holds what a machine with virtual machines says in its results to its truth log and to what the guests' kernels have counted.
 
-    compare_vm.py RESULTS.csv TRUTH CONSOLE
+    compare_vm.py RESULTS.csv TRUTH CONSOLE QUEUES
 
-RESULTS.csv has one row, TRUTH is the log of that run, CONSOLE what the guests have printed (`run --console`). The guests' load
+RESULTS.csv has one row, TRUTH is the log of that run, whose devices are disks of QUEUES queues together, CONSOLE what the guests have printed (`run --console`). The guests' load
 is that of tests/vm/guest: it tells how many ranges it has written with zeroes and how often its disks were flushed, which
 a kernel counts as writes and the device does not as I/Os. Prints "ok - ..."/"not ok - ..." lines and the closing line.
 """
@@ -14,6 +14,7 @@ import json
 import re
 import sys
 
+from compare_results import Truth, differs, percentile
 from verdict import closing, result
 
 FILE = 1  # origin of a page that came back from the backing file
@@ -53,11 +54,24 @@ def truth(path):
     return counts, origins, sum(balance.values()), wrong
 
 
+def times(row, log, queues):
+    """What is wrong with the latencies of I/Os and the blocked time of queues."""
+    waits = sorted(r["value"] for r in log.of("io"))
+    over = {r["fault"] for r in log.of("resume", "abandon")}
+    columns = {"latency_mean_ns": (sum(waits) / len(waits), 1e-4, 1),
+               "latency_max_ns": (waits[-1], 0, 0), "latency_min_ns": (waits[0], 0, 0),
+               "blocked": (log.blocked() / (row["duration_s"] * 1e9 * queues), 1e-3, 1e-9)}
+    for percent, name in ((50, "p50"), (90, "p90"), (99, "p99"), (99.9, "p999"), (99.99, "p9999")):
+        columns[f"latency_{name}_ns"] = (percentile(waits, percent), 1 / 64, 1)
+    return [f"{name}: {row[name]}, the log says {value[0]}" for name, value in columns.items()
+            if differs(str(row[name]), *value)] + [f"fault {r['fault']} has no end" for r in log.of("detect") if r["fault"] not in over]
+
+
 def differing(*pairs):
     return [f"{name}: {got}, expected {expected}" for name, got, expected in pairs if got != expected]
 
 
-def main(results, log, console):
+def main(results, log, console, queues):
     with open(results, newline="") as file:
         row = {name: float(value) if re.fullmatch(r"[\d.]+", value) else value for name, value in next(csv.DictReader(file)).items()}
     guests, (counts, origins, out, wrong) = told(console), truth(log)
@@ -79,6 +93,8 @@ def main(results, log, console):
     faults = counts["detect"]
     result(f"faults of CPUs are told apart from those of devices ({int(row['cpu_faults'])}, {faults})",
            differing(("devices' faults", row["faults"], faults)) + ([] if row["cpu_faults"] > 0 < faults else ["none"]))
+    result("latencies of I/Os are those of the log, and the share of the queues' time in which a fault was open",
+           times(row, Truth(log), int(queues)))
     return closing()
 
 

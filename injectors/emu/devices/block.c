@@ -176,7 +176,7 @@ static void block_stop(void *device)
 	struct block *block = device;
 
 	if (block->vhost)
-		vhost_stop(block->vhost);
+		block_vhost_stop(block);
 	else
 		engine_stop(block->engine);
 	block_file_close(&block->file);

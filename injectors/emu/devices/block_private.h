@@ -17,6 +17,8 @@ struct block {
 	bool direct, read_only;
 	__u16 queues;
 	__u64 medium_latency_ns, medium_bytes_per_s;
+	struct histogram *latency; /* with `vhost`, of each queue's I/Os: the queue's thread's */
+	struct histogram *latencies; /* whom they are given to in the end; may be NULL */
 };
 
 /* Memory that is yet to be moved, and where in the file. */
@@ -36,5 +38,6 @@ void block_wait_for_medium(const struct block *block, __u64 bytes);
 
 /* Serves a virtual machine at the socket of its settings. */
 int block_vhost_start(struct block *block, struct port *port, const struct device_setup *setup);
+void block_vhost_stop(struct block *block);
 
 #endif

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/virtio_blk.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -259,6 +260,8 @@ static void virtio_blk_report(void *model, struct vhost_request *request, __u8 c
 		if (count)
 			port_ios_done(block->port, request->index, ranges, count);
 	}
+	if (at > base)
+		histogram_add(&block->latency[request->index], end_ns - request->start_ns);
 }
 
 static const struct vhost_model virtio_blk_model = {
@@ -291,14 +294,32 @@ int block_vhost_start(struct block *block, struct port *port, const struct devic
 		.model = &virtio_blk_model,
 		.argument = block,
 	};
+	int error;
 
 	block->port = port;
 	block->queues = channel->queues;
+	block->latencies = setup->latencies;
 	block->read_only = *settings->file.path && !settings->file.writable;
 	snprintf(block->name, sizeof(block->name), "%s/%s", setup->tenant, setup->name);
 	if (block->read_only)
 		config.features |= BLOCK_FEATURE(RO);
 	if (block->queues > 1)
 		config.features |= BLOCK_FEATURE(MQ);
-	return vhost_start(&block->vhost, &config);
+	block->latency = calloc(channel->queues, sizeof(*block->latency));
+	if (!block->latency)
+		return failed(-ENOMEM, "no memory for a disk of %u queues", channel->queues);
+	for (__u16 q = 0; q < channel->queues; q++)
+		histogram_init(&block->latency[q]);
+	error = vhost_start(&block->vhost, &config);
+	if (error)
+		free(block->latency);
+	return error;
+}
+
+void block_vhost_stop(struct block *block)
+{
+	vhost_stop(block->vhost);
+	for (__u16 q = 0; q < block->queues && block->latencies; q++)
+		histogram_merge(block->latencies, &block->latency[q]);
+	free(block->latency);
 }

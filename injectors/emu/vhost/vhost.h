@@ -58,7 +58,7 @@ struct vhost_request {
 	__u16 readable, writable; /* segments of each */
 	__u64 readable_bytes, writable_bytes;
 	struct vhost_segment *segment; /* readable ones first */
-	__u64 start_ns;		       /* when it was taken */
+	__u64 start_ns;		       /* when it was seen to be available */
 	bool faulted; /* a fault was open while it was under way: parked, or behind one */
 	__u32 used; /* bytes that the model has written, for the used ring: set before it is done */
 	void *own;  /* model->request_bytes of the model's own, zeroed when it is taken */

@@ -16,6 +16,7 @@ static int fetch_batch(struct vhost_queue *q)
 		error = virtqueue_available_index(q, &q->available);
 		if (error)
 			return error;
+		q->seen_ns = monotonic_ns();
 	}
 	count = (__u16)(q->available - q->next);
 	if (count > size)
@@ -189,7 +190,7 @@ int queue_fetch(struct vhost_queue *q, struct vhost_slot **slot)
 		.index = q->index,
 		.head = head,
 		.segment = (*slot)->segment,
-		.start_ns = monotonic_ns(),
+		.start_ns = q->seen_ns,
 		.own = own,
 	};
 	if (own)
@@ -226,6 +227,7 @@ int queue_recover(struct vhost_queue *q)
 		q->next = (__u16)(q->used + count);
 	}
 	q->available = q->next;
+	q->seen_ns = monotonic_ns();
 	q->fetched = q->returned = 0;
 	q->recovered = true;
 	return 0;

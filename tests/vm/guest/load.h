@@ -53,7 +53,7 @@ struct load_options {
 
 	uint64_t reboots;
 	char end[16];
-	char run[128];
+	char run[512];
 	char wrong[16];
 };
 

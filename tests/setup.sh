@@ -13,10 +13,10 @@ lab=("${build[@]}" qemu-system-x86 busybox-static kmod xz-utils zstd python3 deb
      rdma-core ibverbs-providers ibverbs-utils libibverbs-dev dwarves patchelf strace)
 check=("${lab[@]}" gnuplot-nox libcmocka-dev linux-perf python3 python3-clang python3-xxhash python3-zstandard tmux clang-format
        clang-tidy libclang-rt-14-dev shfmt util-linux mount procps man-db e2fsprogs zstd jq
-       iperf3 libmemcached-tools memcached sockperf nodejs npm perftest
+       fio iperf3 libmemcached-tools memcached sockperf nodejs npm perftest
        prometheus prometheus-alertmanager victoria-metrics chromium chromium-driver python3-selenium
        curl protobuf-compiler debhelper dpkg-dev lintian fakeroot zsh mandoc debootstrap systemd)
-bench=("${check[@]}" fio bpftrace valgrind iperf3 prometheus-node-exporter)
+bench=("${check[@]}" bpftrace valgrind iperf3 prometheus-node-exporter)
 fresh=(debootstrap debian-archive-keyring git ca-certificates util-linux)
 
 [ "${1:-}" = list ] && list=yes && shift

@@ -199,9 +199,10 @@ struct device_setup {
 	const char *tenant; /* its tenant's name */
 	const char *name;   /* the device's, within its tenant */
 	const struct traffic_config *traffic; /* frames to be made up for it; NULL: none */
-	struct histogram *latencies; /* a virtual machine's disk adds its I/Os', ns, as it stops; NULL: nobody asks */
-	struct frame_totals *frames;	      /* filled as it stops, by a model that has frames */
-	struct rdma_totals *rdma;	      /* likewise, by one that has packets */
+	struct histogram *
+		latencies; /* a virtual machine's disk adds its I/Os', ns, as it stops; NULL: nobody asks */
+	struct frame_totals *frames; /* filled as it stops, by a model that has frames */
+	struct rdma_totals *rdma;    /* likewise, by one that has packets */
 };
 
 #endif

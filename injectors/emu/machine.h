@@ -210,9 +210,9 @@ struct machine_totals {
 	/* Of virtual machines' devices, summed; of some after machine_stop() alone. */
 	struct vhost_stats vhost;
 	__u32 vm_queues;
-	__u64 vm_open_ns; /* over their queues, the time in which a fault was open */
+	__u64 vm_open_ns;	       /* over their queues, the time in which a fault was open */
 	struct histogram vm_latencies; /* ns, of their disks' I/Os: seen to be available to used */
-	struct histogram lookup_time; /* ns, of one DMA in LOOKUP_TIMED (port.h) */
+	struct histogram lookup_time;  /* ns, of one DMA in LOOKUP_TIMED (port.h) */
 	struct histogram
 		round_trip; /* ns, detect (or held back) to resume of a group, as its port measured it */
 	struct round_trip_parts parts;

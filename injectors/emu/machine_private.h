@@ -66,10 +66,10 @@ struct machine {
 	struct emq *emq;     /* one PA manager for all devices */
 	struct access_log *access_log;
 	struct registry *registry;
-	atomic_ullong next_token;  /* of invalidations */
-	atomic_ullong upgrades;	   /* read-only pages made writable */
+	atomic_ullong next_token;   /* of invalidations */
+	atomic_ullong upgrades;	    /* read-only pages made writable */
 	struct histogram latencies; /* of I/Os of virtual machines' disks, which have stopped */
-	atomic_ullong next_choice; /* makes the random choices of one eviction unlike the next's */
+	atomic_ullong next_choice;  /* makes the random choices of one eviction unlike the next's */
 	struct reclaimer *reclaimer;
 	struct idle_pages *idle;     /* NULL: nothing goes by it */
 	struct protector *protector; /* NULL: there is none */

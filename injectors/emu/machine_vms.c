@@ -98,7 +98,8 @@ void machine_add_vm_device(struct machine_totals *totals, const struct machine_d
 {
 	const struct device_class *class = device->config.class;
 
-	if (!class->vhost || !*class->vhost((struct device_settings *)&device->config.settings)->socket)
+	if (!class->vhost ||
+	    !*class->vhost((struct device_settings *)&device->config.settings)->socket)
 		return;
 	totals->vm_queues += port->queues;
 	totals->vm_open_ns += port->open_ns;

@@ -78,7 +78,7 @@ struct port_stats {
 	__u64 held_back;  /* times that a group had to wait, was refused or smaller, for want of
 			    page_requests */
 	__u64 violations; /* DMA to an absent frame, or a response nobody waits for */
-	__u64 open_ns;	  /* over queues, the time in which a fault was open, from detect to resume or abandon */
+	__u64 open_ns; /* over queues, the time in which a fault was open, from detect to resume or abandon */
 	__u16 queues;
 };
 void port_stats(struct port *port, struct port_stats *stats);

@@ -59,7 +59,7 @@ struct port {
 	struct round_trip_parts parts;
 	struct histogram lookup_time; /* of every LOOKUP_TIMED-th of a queue */
 	bool stopping;
-	__u64 stopped_ns; /* with it: when */
+	__u64 stopped_ns;		   /* with it: when */
 	struct port_request_list open;	   /* by deadline */
 	struct port_request_list answered; /* before they were raised: the timer's thread tells */
 	bool open_timed, answered_timed;   /* the timer will call for them */

@@ -149,10 +149,11 @@ perf_start() {
 	wait_for 10 read -r -t 0.1 -u 9
 }
 
-# guest_of_vm NAME: what jobs with `backend = vm` boot is in build/vm, or NAME is skipped and this fails.
+# guest_of_vm NAME [PROGRAM...]: what jobs with `backend = vm` boot is in build/vm, also with these programs of the host, or NAME is
+# skipped and this fails.
 guest_of_vm() {
 	local status
-	"$root/tests/vm/guest.sh" >guest.path 2>guest.err
+	"$root/tests/vm/guest.sh" ${2:+with "${@:2}"} >guest.path 2>guest.err
 	status=$?
 	if [ $status -eq 75 ]; then
 		skip "$1" "$(tail -n 1 guest.err)"

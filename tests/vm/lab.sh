@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# `make lab-vm`: the suite of stock virtual machines with KILLS (200) of one side after the other, then their campaigns with full grids; one CSV
+# `make lab-vm`: the suite of stock virtual machines with KILLS (200) of one side after the other, then fio's view of a
+# disk beside ours in all of its cases, then their campaigns with full grids; one CSV
 # each in build/campaigns. Under TCG, which is all that is proven: numbers are counts and orders, not times.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
@@ -8,6 +9,7 @@ tests/vm/guest.sh >/dev/null || exit
 mkdir -p build/campaigns
 failed=0
 KILLS=${KILLS:-200} bash tests/e2e/vm.sh || failed=$((failed + 1))
+VM_FIO=all bash tests/e2e/vm_fio.sh || failed=$((failed + 1))
 for job in injectors/jobs/vm-*.ini; do
 	name=$(basename "$job" .ini)
 	[[ $name == *demo ]] && continue

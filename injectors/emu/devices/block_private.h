@@ -17,7 +17,7 @@ struct block {
 	bool direct, read_only;
 	__u16 queues;
 	__u64 medium_latency_ns, medium_bytes_per_s;
-	struct histogram *latency; /* with `vhost`, of each queue's I/Os: the queue's thread's */
+	struct histogram *latency;   /* with `vhost`, of each queue's I/Os: the queue's thread's */
 	struct histogram *latencies; /* whom they are given to in the end; may be NULL */
 };
 

@@ -3,7 +3,6 @@
 #include <errno.h>
 
 #include "injectors/emu/vhost/vhost_private.h"
-#include "lib/base/clock.h"
 
 static void slot_close(struct vhost_slot *slot)
 {
@@ -28,7 +27,7 @@ static int slot_use(struct vhost_slot *slot)
 	atomic_fetch_add(&q->requests, 1);
 	if (config->model->report)
 		config->model->report(config->argument, request, request->faulted ? IO_FAULTED : 0,
-				      monotonic_ns());
+				      q->used_ns);
 	slot_close(slot);
 	return 0;
 }

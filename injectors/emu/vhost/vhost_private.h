@@ -131,6 +131,7 @@ struct vhost_queue {
 	bool recovered; /* the in-flight region has been read since the start */
 	__u16 next, available, used;
 	__u64 seen_ns; /* when `available` was read */
+	__u64 used_ns; /* when `used` was written: the driver has not seen that before */
 	__u16 fetched, returned, batch[RING_BATCH];
 	__u16 again
 		[VHOST_SIZE_MAX]; /* heads to be taken anew, from `again_next` to `again_count` */

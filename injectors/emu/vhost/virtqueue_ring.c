@@ -218,6 +218,7 @@ int virtqueue_put_used(struct vhost_queue *q, __u16 head, __u32 bytes)
 {
 	const struct vring_used_elem element = {.id = head, .len = bytes};
 	__u16 old = q->used, new = (__u16)(old + 1);
+	__u64 fault_ns;
 	bool wants;
 	int error;
 
@@ -228,9 +229,13 @@ int virtqueue_put_used(struct vhost_queue *q, __u16 head, __u32 bytes)
 		inflight_begin_used(q->inflight, head);
 	/* The entry must be visible before the index that covers it. */
 	atomic_thread_fence(memory_order_release);
+	q->used_ns = monotonic_ns();
 	error = virtqueue_write(q, q->ring.used + sizeof(__u16), &new, sizeof(new));
 	if (error)
 		return error;
+	fault_ns = port_fault_end_ns(q->vhost->config.port, q->index);
+	if (fault_ns > q->used_ns) /* it had to wait for the ring */
+		q->used_ns = fault_ns;
 	q->used = new;
 	if (q->inflight)
 		inflight_end_used(q->inflight, head, new);

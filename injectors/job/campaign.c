@@ -184,10 +184,17 @@ static void print_injection(FILE *file, const struct plan_injection *planned)
 	const struct job_injection *job = planned->job;
 	char start[UNITS_TEXT], length[UNITS_TEXT], delay[UNITS_TEXT];
 
-	fprintf(file, "  %s: %s on %u device%s from %s for %s", job->name,
-		injection_name(job->kind), planned->device_count,
-		planned->device_count == 1 ? "" : "s", units_format_duration(job->start_ns, start),
+	bool of_vms = injection_is_of_vms(job->kind);
+	__u32 count = of_vms ? planned->tenant_count : planned->device_count;
+
+	fprintf(file, "  %s: %s on %u %s%s from %s for %s", job->name, injection_name(job->kind),
+		count, of_vms ? "virtual machine" : "device", count == 1 ? "" : "s",
+		units_format_duration(job->start_ns, start),
 		units_format_duration(job->duration_ns, length));
+	if (job->kind == INJECTION_BALLOON)
+		fprintf(file, ", to %llu bytes", job->memory);
+	if (job->period_ns)
+		fprintf(file, ", every %s", units_format_duration(job->period_ns, delay));
 	if (job->kind == INJECTION_EVICT && job->what == EVICT_RING)
 		fprintf(file, ", %u x all that its rings%s have posted, %g/s", job->burst,
 			job->sides == RING_SIDE(RING_RX)   ? " (rx)"

@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "injectors/job/job_private.h"
-#include "lib/job/options.h"
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
+#include "lib/job/options.h"
 
 /* Where each type of named section goes in struct job. */
 struct section_array {
@@ -219,6 +220,8 @@ static int check_kvstore(const struct job_kvstore *store)
 	return 0;
 }
 
+#define PERIOD_LEAST_NS (10 * NSEC_PER_MSEC) /* a monitor takes its time */
+
 static int check_injection(const struct job_injection *injection, const struct job_machine *machine)
 {
 	bool uniform = injection->distribution == INJECT_UNIFORM;
@@ -229,6 +232,14 @@ static int check_injection(const struct job_injection *injection, const struct j
 			-EBADMSG,
 			"%s: [inject %s] what=idle: accepted: with machine.reclaim_order=idle",
 			injection->where, injection->name);
+	if (injection->kind == INJECTION_BALLOON && !injection->memory)
+		return failed(-EBADMSG,
+			      "%s: [inject %s] action=balloon needs memory=: bytes above 0",
+			      injection->where, injection->name);
+	if (injection->period_ns && injection->period_ns < PERIOD_LEAST_NS)
+		return failed(-EBADMSG,
+			      "%s: [inject %s] period=%lluns: accepted: 0, or at least 10ms",
+			      injection->where, injection->name, injection->period_ns);
 	if (!injection_delays(injection->kind))
 		return 0;
 	if (!injection->delay_ns && !uniform)

@@ -84,31 +84,19 @@ struct job_program {
 };
 
 enum injection_kind {
-	INJECTION_EVICT,
-	INJECTION_DELAY,
-	INJECTION_CPU_HOG,
-	INJECTION_RESPONSE_LOST,
-	INJECTION_RESPONSE_FAILURE,
-	INJECTION_OVERFLOW,
-	INJECTION_DUPLICATE,
-	INJECTION_FRAME_LOSS,
-	INJECTION_PACKET_LOSS,
-	INJECTION_PACKET_DUPLICATE,
-	INJECTION_NACK_LOST,
-	INJECTION_PIN_ENOMEM,
-	INJECTION_SLOW_REMAP,
-	INJECTION_VETO,
-	INJECTION_KICK_LOST,
-	INJECTION_EVENT_LOST,
-	INJECTION_EVENT_LATE,
-	INJECTION_INSTALL_STALL,
-	INJECTION_GUEST_KILL,
-	INJECTION_CQ_OVERRUN,
-	INJECTION_DEAD_KEY,
+#define INJECTION(id, action, point, run, workers) INJECTION_##id,
+#include "injectors/job/injections.def"
+#undef INJECTION
+	INJECTIONS,
 };
 
 /* Of `action`. */
 const char *injection_name(enum injection_kind kind);
+/* Done to virtual machines as a whole, not to devices: `tenant` says to which. */
+static inline bool injection_is_of_vms(enum injection_kind kind)
+{
+	return kind == INJECTION_BALLOON || kind == INJECTION_SUSPEND;
+}
 /* Those that last as long as `delay` and `distribution` say. */
 static inline bool injection_delays(enum injection_kind kind)
 {
@@ -145,6 +133,10 @@ struct job_injection {
 	__u32 threads;
 	enum hog_load load;
 	cpu_set_t cpus; /* empty: the tenants' */
+	/* of virtual machines */
+	char tenant[JOB_NAME]; /* pattern over tenants */
+	__u64 period_ns;       /* 0: once */
+	__u64 memory;	       /* balloon: bytes that a guest is left */
 	const char *where;
 };
 

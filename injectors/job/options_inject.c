@@ -4,28 +4,11 @@
 
 #define INJECT(member) FIELD(struct job_injection, member)
 
-static const struct option_choice injections[] = {{"evict", INJECTION_EVICT},
-						  {"delay", INJECTION_DELAY},
-						  {"cpu_hog", INJECTION_CPU_HOG},
-						  {"response_lost", INJECTION_RESPONSE_LOST},
-						  {"response_failure", INJECTION_RESPONSE_FAILURE},
-						  {"overflow", INJECTION_OVERFLOW},
-						  {"duplicate", INJECTION_DUPLICATE},
-						  {"frame_loss", INJECTION_FRAME_LOSS},
-						  {"packet_loss", INJECTION_PACKET_LOSS},
-						  {"packet_duplicate", INJECTION_PACKET_DUPLICATE},
-						  {"nack_lost", INJECTION_NACK_LOST},
-						  {"pin_enomem", INJECTION_PIN_ENOMEM},
-						  {"slow_remap", INJECTION_SLOW_REMAP},
-						  {"veto", INJECTION_VETO},
-						  {"kick_lost", INJECTION_KICK_LOST},
-						  {"event_lost", INJECTION_EVENT_LOST},
-						  {"event_late", INJECTION_EVENT_LATE},
-						  {"install_stall", INJECTION_INSTALL_STALL},
-						  {"guest_kill", INJECTION_GUEST_KILL},
-						  {"cq_overrun", INJECTION_CQ_OVERRUN},
-						  {"dead_key", INJECTION_DEAD_KEY},
-						  {NULL, 0}};
+static const struct option_choice injections[] = {
+#define INJECTION(id, action, point, run, workers) {action, INJECTION_##id},
+#include "injectors/job/injections.def"
+#undef INJECTION
+	{NULL, 0}};
 static const struct option_choice stages[] = {{"delivery", INJECT_DELIVERY},
 					      {"dispatch", INJECT_DISPATCH},
 					      {"resolve", INJECT_RESOLVE},
@@ -51,6 +34,8 @@ static const struct option_choice loads[] = {{"spin", HOG_SPIN}, {"scan", HOG_SC
 	"install_stall,guest_kill,cq_overrun,dead_key"
 /* ... that take time. */
 #define DELAYS "delay,slow_remap,event_late,install_stall"
+/* ... that QEMU does. */
+#define OF_VMS "balloon,suspend"
 
 static const struct option_row rows[] = {
 	{"inject", "action", OPTION_CHOICE, INJECT(kind), .choices = injections,
@@ -115,15 +100,22 @@ static const struct option_row rows[] = {
 	{"inject", "cpus", OPTION_CPUS, INJECT(cpus), .otherwise = "",
 	 .meaning = "where; empty: the CPUs of the tenants, where handlers run",
 	 .needs = {{"action", "cpu_hog"}}},
+	{"inject", "tenant", OPTION_TEXT, INJECT(tenant), .otherwise = "*",
+	 .meaning = "virtual machines it is done to, each on its own: a [tenant]'s name or a "
+		    "pattern over tenants, all of them with backend=vm and qemu=",
+	 .needs = {{"action", OF_VMS}}},
+	{"inject", "period", OPTION_TIME, INJECT(period_ns), 0, 24 * HOUR, "0",
+	 .meaning = "again and again, each time for half of it and undone for the other half; "
+		    "0: once, for all of the duration",
+	 .needs = {{"action", OF_VMS}}},
+	{"inject", "memory", OPTION_BYTES, INJECT(memory), 0, 64 * GIB, "0",
+	 .meaning = "what the balloon leaves its guest, below memory= of the tenant",
+	 .needs = {{"action", "balloon"}}, .multiple = 4 * KIB},
 };
 
 const char *injection_name(enum injection_kind kind)
 {
-	const struct option_choice *choice = injections;
-
-	while (choice->name && choice->value != (int)kind)
-		choice++;
-	return choice->name ?: "none";
+	return kind < INJECTIONS ? injections[kind].name : "none";
 }
 
 const struct option_rows inject_rows = {rows, sizeof(rows) / sizeof(rows[0])};

@@ -24,6 +24,12 @@ static bool plan_fits(const char *pattern, const char *section, const char *name
 	return !strcmp(pattern, section) || !fnmatch(pattern, name, 0);
 }
 
+bool plan_tenant_fits(const struct plan_builder *b, const char *pattern, __u32 tenant)
+{
+	return plan_fits(pattern, b->tenant_origins[tenant].section,
+			 b->plan->machine.tenants[tenant].name);
+}
+
 const char *plan_device_name(const struct plan_builder *b, __u32 device, char *out, size_t size)
 {
 	const struct device_config *config = &b->plan->machine.devices[device];
@@ -353,6 +359,7 @@ void plan_free(struct plan *plan)
 	for (__u32 i = 0; i < plan->injection_count; i++) {
 		free(plan->injections[i].devices);
 		free(plan->injections[i].chosen);
+		free(plan->injections[i].tenants);
 	}
 	free(plan->injections);
 	free(plan->programs);

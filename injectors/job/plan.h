@@ -16,6 +16,9 @@ struct plan_injection {
 	__u32 device_count;
 	bool *chosen; /* the same, by machine index */
 	bool every_device;
+	/* Of those done to virtual machines, whose devices are those above: indices of tenants. Else none. */
+	__u32 *tenants;
+	__u32 tenant_count;
 };
 
 /* A program in one device's network. */

@@ -147,10 +147,36 @@ static int without_effect(const struct plan_builder *b, const struct job_injecti
 		      injection->device, accepted);
 }
 
-int plan_injection(struct plan_builder *b, const struct job_injection *injection, __u32 id)
+int plan_injection_add(struct plan_builder *b, const struct job_injection *injection, __u32 id,
+		       struct plan_injection **added)
+{
+	struct plan_injection *planned = &b->plan->injections[b->plan->injection_count++];
+	__u32 devices = b->plan->machine.device_count;
+
+	planned->devices = calloc(devices + 1, sizeof(*planned->devices));
+	planned->chosen = calloc(devices + 1, sizeof(*planned->chosen));
+	if (!planned->devices || !planned->chosen)
+		return failed(-ENOMEM, "no memory for %u devices", devices);
+	planned->job = injection;
+	planned->id = id;
+	planned->seed = injection->seed ? injection->seed : b->plan->machine.seed * 2000003 + id;
+	*added = planned;
+	return 0;
+}
+
+void plan_injection_choose(const struct plan_builder *b, struct plan_injection *planned,
+			   __u32 device)
+{
+	planned->chosen[device] = true;
+	planned->devices[planned->device_count++] = device;
+	planned->every_device = planned->device_count == b->plan->machine.device_count;
+}
+
+static int plan_device_injection(struct plan_builder *b, const struct job_injection *injection,
+				 __u32 id)
 {
 	__u32 devices = b->plan->machine.device_count;
-	struct plan_injection *planned = &b->plan->injections[b->plan->injection_count];
+	struct plan_injection *planned;
 	__u32 matched = 0, reached = 0;
 	int err = 0;
 
@@ -169,19 +195,15 @@ int plan_injection(struct plan_builder *b, const struct job_injection *injection
 		return without_effect(b, injection);
 	if (!injection->enabled)
 		return 0;
-	planned->devices = calloc(matched, sizeof(*planned->devices));
-	planned->chosen = calloc(devices, sizeof(*planned->chosen));
-	b->plan->injection_count++;
-	if (!planned->devices || !planned->chosen)
-		return failed(-ENOMEM, "no memory for %u devices", matched);
-	planned->job = injection;
-	planned->id = id;
-	planned->seed = injection->seed ? injection->seed : b->plan->machine.seed * 2000003 + id;
-	planned->every_device = matched == devices;
-	for (__u32 d = 0; d < devices; d++) {
-		planned->chosen[d] = plan_device_fits(b, injection->device, d);
-		if (planned->chosen[d])
-			planned->devices[planned->device_count++] = d;
-	}
-	return 0;
+	err = plan_injection_add(b, injection, id, &planned);
+	for (__u32 d = 0; !err && d < devices; d++)
+		if (plan_device_fits(b, injection->device, d))
+			plan_injection_choose(b, planned, d);
+	return err;
+}
+
+int plan_injection(struct plan_builder *b, const struct job_injection *injection, __u32 id)
+{
+	return injection_is_of_vms(injection->kind) ? plan_vm_injection(b, injection, id)
+						    : plan_device_injection(b, injection, id);
 }

@@ -26,6 +26,7 @@ struct plan_builder {
 #define PLAN_DEVICE_NAME (JOB_NAME * 2 + 2)
 const char *plan_device_name(const struct plan_builder *b, __u32 device, char *out, size_t size);
 bool plan_device_fits(const struct plan_builder *b, const char *pattern, __u32 device);
+bool plan_tenant_fits(const struct plan_builder *b, const char *pattern, __u32 tenant);
 /* The pattern fits none: -EBADMSG, or 0 if that is because tenants were left out. */
 int plan_no_device(const struct plan_builder *b, const char *where, const char *pattern);
 
@@ -61,6 +62,14 @@ int plan_program(struct plan_builder *b, const struct job_program *program);
 int plan_ranks(struct plan_builder *b, const struct job_ranks *ranks);
 int plan_injection(struct plan_builder *b, const struct job_injection *injection,
 		   __u32 id); /* plan_inject.c */
+int plan_vm_injection(struct plan_builder *b, const struct job_injection *injection,
+		      __u32 id); /* plan_inject_vm.c, of those that are done to virtual machines */
+/* One more, for which devices are chosen then. -ENOMEM with a sentence. */
+int plan_injection_add(struct plan_builder *b, const struct job_injection *injection, __u32 id,
+		       struct plan_injection **added);
+/* In the order of their numbers. */
+void plan_injection_choose(const struct plan_builder *b, struct plan_injection *planned,
+			   __u32 device);
 
 /* Likewise; the peer is what it needs there. */
 int plan_verbs(struct plan_builder *b, const struct job_verbs *verbs);

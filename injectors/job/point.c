@@ -118,7 +118,7 @@ static int prepare(const struct plan *plan, struct machine *machine,
 
 	if (err == -EINTR)
 		return guardian_stopped();
-	return err ?: machine_prepare(machine) ?: schedule_create(schedule, plan, machine);
+	return err ?: machine_prepare(machine) ?: schedule_create(schedule, plan, machine, programs->vms);
 }
 
 /* What has to be undone is undone in any case. */

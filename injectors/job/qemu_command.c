@@ -7,12 +7,14 @@
 #include <string.h>
 
 #include "injectors/emu/vm/arguments.h"
+#include "injectors/job/vm_process.h"
 #include "injectors/net/network.h"
 #include "injectors/vm/handover.h"
 #include "lib/base/fail.h"
 
 #define COMMAS	      512 /* bytes of a value in which commas are doubled */
-#define FIRST_CHASSIS 64  /* of our root ports: below are those of others */
+#define MONITOR	      VM_CHARDEV_PREFIX "monitor"
+#define FIRST_CHASSIS 64 /* of our root ports: below are those of others */
 
 /* "-m" and "--m"; of "-M" the long form. */
 static const char *option_of(const char *word)
@@ -203,6 +205,32 @@ static int add_console(struct qemu_command *command, const char *const *given, u
 	return err;
 }
 
+static bool has_balloon(const char *const *given, unsigned int count)
+{
+	for (unsigned int i = 0; i + 1 < count; i++)
+		if (!strcmp(option_of(given[i]), "device") &&
+		    !strncmp(given[i + 1], "virtio-balloon", strlen("virtio-balloon")))
+			return true;
+	return false;
+}
+
+static int add_injected(struct qemu_command *command, const struct qemu_command_config *config,
+			const char *const *given, unsigned int count)
+{
+	int err = 0;
+
+	if (config->monitor)
+		err = word_add(command, "-chardev")
+			      ?: word_add(command, "socket,id=" MONITOR ",fd=%d",
+					  VM_PROCESS_MONITOR);
+	if (!err && config->monitor)
+		err = word_add(command, "-mon")
+			      ?: word_add(command, "chardev=" MONITOR ",mode=control");
+	if (!err && config->balloon && !has_balloon(given, count))
+		err = word_add(command, "-device") ?: word_add(command, "virtio-balloon-pci");
+	return err;
+}
+
 int qemu_words_split(const struct tenant_config *tenant, struct program_words *words,
 		     char *argv[PROGRAM_WORDS + 1], const char **program, unsigned int *first)
 {
@@ -251,6 +279,9 @@ static int arguments_fill(struct qemu_command *command, const struct qemu_comman
 	for (__u32 d = 0; !err && d < config->machine->device_count; d++)
 		if (config->machine->devices[d].tenant == config->tenant)
 			err = command_add_device(command, config, d, place++);
+	if (!err)
+		err = add_injected(command, config, (const char *const *)given + first,
+				   command->given);
 	for (unsigned int i = 0; !err && i < command->given; i++) {
 		if (command->count == QEMU_WORDS_MAX)
 			err = -E2BIG;

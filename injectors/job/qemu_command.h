@@ -6,6 +6,11 @@
  *	-chardev socket,id=faultline-DEVICE,path=... -device vhost-user-blk-pci,chardev=faultline-DEVICE,...
  *	-chardev ... -netdev vhost-user,id=faultline-DEVICE-net,chardev=faultline-DEVICE -device virtio-net-pci,...
  *
+ * Where an injection needs them, a monitor at an inherited descriptor, and a balloon:
+ *
+ *	-chardev socket,id=faultline-monitor,fd=5 -mon chardev=faultline-monitor,mode=control
+ *	-device virtio-balloon-pci
+ *
  * With viommu an intel-iommu in a q35, and a root port above each device, as ATS needs one.
  */
 #ifndef FAULTLINE_JOB_QEMU_COMMAND_H
@@ -37,6 +42,8 @@ struct qemu_command_config {
 	const char *const *sockets;
 	bool console; /* standard output becomes the guest's console, where the job says nothing of one */
 	bool reconnect; /* devices are connected again when they have gone and come back */
+	bool monitor;	/* that speaks QMP at descriptor VM_PROCESS_MONITOR (vm_process.h) */
+	bool balloon;	/* the guest has one, unless the job has it already */
 };
 
 /* -EINVAL with a sentence: the job's words, or too many of them; -ENOMEM. */

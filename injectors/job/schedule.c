@@ -46,32 +46,22 @@ bool schedule_wait(struct schedule *schedule, __u64 time_ns)
 	return go_on;
 }
 
+enum workers { ONE, EACH_DEVICE, EACH_VM };
+
+static const struct injection_action {
+	enum inject_point point;
+	void (*run)(struct worker *worker, __u64 begin_ns, __u64 end_ns);
+	enum workers workers;
+} actions[INJECTIONS] = {
+#define INJECTION(id, action, point, run, workers) {point, run, workers},
+#include "injectors/job/injections.def"
+#undef INJECTION
+};
+
 static enum inject_point point_of(const struct job_injection *injection)
 {
-	static const enum inject_point points[] = {
-		[INJECTION_RESPONSE_LOST] = INJECT_RESPONSE_LOST,
-		[INJECTION_RESPONSE_FAILURE] = INJECT_RESPONSE_FAILURE,
-		[INJECTION_OVERFLOW] = INJECT_OVERFLOW,
-		[INJECTION_DUPLICATE] = INJECT_DUPLICATE,
-		[INJECTION_FRAME_LOSS] = INJECT_FRAME_LOSS,
-		[INJECTION_PACKET_LOSS] = INJECT_PACKET_LOSS,
-		[INJECTION_PACKET_DUPLICATE] = INJECT_PACKET_DUPLICATE,
-		[INJECTION_NACK_LOST] = INJECT_NACK_LOST,
-		[INJECTION_CPU_HOG] = INJECT_CPU_HOG,
-		[INJECTION_EVICT] = INJECT_EVICT,
-		[INJECTION_PIN_ENOMEM] = INJECT_PIN_ENOMEM,
-		[INJECTION_SLOW_REMAP] = INJECT_SLOW_REMAP,
-		[INJECTION_VETO] = INJECT_VETO,
-		[INJECTION_KICK_LOST] = INJECT_KICK_LOST,
-		[INJECTION_EVENT_LOST] = INJECT_EVENT_LOST,
-		[INJECTION_EVENT_LATE] = INJECT_EVENT_LATE,
-		[INJECTION_INSTALL_STALL] = INJECT_INSTALL_STALL,
-		[INJECTION_GUEST_KILL] = INJECT_GUEST_KILL,
-		[INJECTION_CQ_OVERRUN] = INJECT_CQ_OVERRUN,
-		[INJECTION_DEAD_KEY] = INJECT_DEAD_KEY,
-	};
-
-	return injection->kind == INJECTION_DELAY ? injection->stage : points[injection->kind];
+	return injection->kind == INJECTION_DELAY ? injection->stage
+						  : actions[injection->kind].point;
 }
 
 static void announce_device(const struct plan_injection *planned, __u32 device, bool start)
@@ -125,12 +115,15 @@ static int schedule_arm(struct schedule *schedule, const struct plan_injection *
 }
 
 /* Armed points act by themselves: arm, wait, disarm. */
-static void run_armed(struct schedule *schedule, const struct plan_injection *planned, __u64 end_ns)
+void schedule_armed(struct worker *worker, __u64 begin_ns, __u64 end_ns)
 {
+	struct schedule *schedule = worker->schedule;
+	const struct plan_injection *planned = worker->injection;
 	bool armed = schedule->shared[planned - schedule->plan->injections].armed;
 	int err = armed ? 0 : schedule_arm(schedule, planned);
 	__u64 fired;
 
+	(void)begin_ns;
 	if (err)
 		schedule_fail(schedule, planned, err);
 	else
@@ -141,15 +134,17 @@ static void run_armed(struct schedule *schedule, const struct plan_injection *pl
 	pthread_mutex_unlock(&schedule->lock);
 }
 
-static void run_hog(struct schedule *schedule, const struct plan_injection *planned, __u64 end_ns)
+void schedule_hog(struct worker *worker, __u64 begin_ns, __u64 end_ns)
 {
-	const struct job_injection *job = planned->job;
+	struct schedule *schedule = worker->schedule;
+	const struct job_injection *job = worker->injection->job;
 	const cpu_set_t *cpus = CPU_COUNT(&job->cpus) ? &job->cpus : &schedule->plan->handler_cpus;
 	struct hog *hog;
 	int err = hog_start(&hog, cpus, job->threads, job->load);
 
+	(void)begin_ns;
 	if (err) {
-		schedule_fail(schedule, planned, err);
+		schedule_fail(schedule, worker->injection, err);
 		return;
 	}
 	schedule_wait(schedule, end_ns);
@@ -193,12 +188,7 @@ static void *worker_main(void *argument)
 
 	if (schedule_wait(schedule, begin_ns) || schedule_shared(worker)->armed) {
 		begin_injection(worker);
-		if (job->kind == INJECTION_EVICT)
-			schedule_evict(worker, begin_ns, end_ns);
-		else if (job->kind == INJECTION_CPU_HOG)
-			run_hog(schedule, worker->injection, end_ns);
-		else
-			run_armed(schedule, worker->injection, end_ns);
+		actions[job->kind].run(worker, begin_ns, end_ns);
 	}
 	end_injection(worker);
 	return NULL;
@@ -206,7 +196,7 @@ static void *worker_main(void *argument)
 
 static bool begins_armed(const struct job_injection *job)
 {
-	return !job->start_ns && job->kind != INJECTION_EVICT && job->kind != INJECTION_CPU_HOG;
+	return !job->start_ns && actions[job->kind].run == schedule_armed;
 }
 
 static int arm_first(struct schedule *schedule)
@@ -230,9 +220,15 @@ static int arm_first(struct schedule *schedule)
 
 static __u32 workers_of(const struct plan_injection *planned)
 {
-	if (planned->job->kind != INJECTION_EVICT)
-		return 1;
-	return planned->device_count < EVICTORS_MAX ? planned->device_count : EVICTORS_MAX;
+	switch (actions[planned->job->kind].workers) {
+	case EACH_DEVICE:
+		return planned->device_count < EVICTORS_MAX ? planned->device_count : EVICTORS_MAX;
+	case EACH_VM:
+		return planned->tenant_count;
+	case ONE:
+		break;
+	}
+	return 1;
 }
 
 static int start_workers(struct schedule *schedule)
@@ -279,7 +275,8 @@ static int schedule_allocate(struct schedule *schedule, const struct plan *plan)
 	return 0;
 }
 
-int schedule_create(struct schedule **schedule, const struct plan *plan, struct machine *machine)
+int schedule_create(struct schedule **schedule, const struct plan *plan, struct machine *machine,
+		    struct vms *vms)
 {
 	struct schedule *new = calloc(1, sizeof(*new));
 	int err;
@@ -288,6 +285,7 @@ int schedule_create(struct schedule **schedule, const struct plan *plan, struct 
 		return failed(-ENOMEM, "no memory for the injections");
 	new->plan = plan;
 	new->machine = machine;
+	new->vms = vms;
 	pthread_mutex_init(&new->lock, NULL);
 	monotonic_cond_init(&new->stopped);
 	err = schedule_allocate(new, plan);

@@ -9,18 +9,22 @@
 #include "injectors/job/plan.h"
 
 struct schedule;
+struct vms;
 
 struct schedule_totals {
 	__u64 evict_asked, evicted; /* pages */
 	__u64 evict_missed;	    /* events that found nothing to evict until the next was due */
 	__u64 fired;		    /* of the points inside the machine */
+	__u64 ballooned;	    /* pages that balloons have had at most, each time */
+	__u64 suspensions;	    /* times that a virtual machine stood still and went on */
 };
 
 /*
  * Before machine_start() and after machine_prepare(): points of injections that begin with the machine are armed, and announced, so
- * that no load is there before them. The plan and the machine must outlive the schedule.
+ * that no load is there before them. The plan, the machine and its virtual machines (NULL: none) must outlive the schedule.
  */
-int schedule_create(struct schedule **schedule, const struct plan *plan, struct machine *machine);
+int schedule_create(struct schedule **schedule, const struct plan *plan, struct machine *machine,
+		    struct vms *vms);
 /* Times count from now. Also if this fails schedule_stop() is due. */
 int schedule_start(struct schedule *schedule);
 /*

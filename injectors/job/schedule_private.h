@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of the schedule share: schedule.c (threads, armed points), schedule_evict.c. */
+/*
+ * What the files of the schedule share.
+ *
+ *	schedule.c		threads, armed points
+ *	schedule_evict.c	evictions
+ *	schedule_vm.c		what QEMU carries out, in it schedule_balloon.c, schedule_suspend.c
+ */
 #ifndef FAULTLINE_JOB_SCHEDULE_PRIVATE_H
 #define FAULTLINE_JOB_SCHEDULE_PRIVATE_H
 
 #include <pthread.h>
 
 #include "injectors/job/schedule.h"
+#include "injectors/job/vm_monitor.h"
 #include "lib/base/random.h"
 
 #define SENTENCE 512
@@ -14,13 +21,15 @@
 struct worker {
 	struct schedule *schedule;
 	const struct plan_injection *injection;
-	__u32 first, step; /* serves devices[first], devices[first + step], ... */
+	__u32 first,
+		step; /* serves devices[first], devices[first + step], ..., or tenants[first] */
 	pthread_t thread;
 };
 
 struct schedule {
 	const struct plan *plan;
 	struct machine *machine;
+	struct vms *vms;
 	__u64 begin_ns;
 	pthread_mutex_t lock;
 	pthread_cond_t stopped;
@@ -47,7 +56,39 @@ struct shared_state *schedule_shared(const struct worker *worker);
 /* Sleeps until then; false if the schedule was stopped instead. */
 bool schedule_wait(struct schedule *schedule, __u64 time_ns);
 
-/* The whole of one eviction worker, from begin to end. */
+/* The whole of one worker, from begin to end: a function for each action (injections.def). */
+void schedule_armed(struct worker *worker, __u64 begin_ns, __u64 end_ns);
 void schedule_evict(struct worker *worker, __u64 begin_ns, __u64 end_ns);
+void schedule_hog(struct worker *worker, __u64 begin_ns, __u64 end_ns);
+void schedule_balloon(struct worker *worker, __u64 begin_ns, __u64 end_ns);
+void schedule_suspend(struct worker *worker, __u64 begin_ns, __u64 end_ns);
+
+/* Of a worker whose injection QEMU carries out: its virtual machine. */
+struct schedule_vm {
+	struct worker *worker;
+	const struct tenant_config *config;
+	struct vm_monitor *monitor;
+	/* balloon */
+	__u64 most; /* pages of this time */
+	bool asked, answered;
+};
+
+/* What is told to QEMU at each time. All return 0, or a negative errno with a sentence, as vm_monitor_execute(). */
+struct vm_action {
+	int (*begin)(struct schedule_vm *of);
+	int (*hold)(struct schedule_vm *of, __u64 end_ns); /* until then, or the schedule's stop */
+	int (*end)(struct schedule_vm *of);
+	void (*told)(const struct schedule_vm *of); /* at the end of all; NULL: nothing */
+};
+
+/* A failure is the run's; that QEMU has gone is none. */
+void schedule_vm_run(struct worker *worker, __u64 begin_ns, __u64 end_ns,
+		     const struct vm_action *action);
+/* Does nothing but wait. */
+int schedule_vm_hold(struct schedule_vm *of, __u64 end_ns);
+int schedule_vm_execute(const struct schedule_vm *of, const char *command, json_t *arguments,
+			json_t **answer);
+/* Adds to one of the schedule's totals. */
+void schedule_vm_count(const struct schedule_vm *of, __u64 *total, __u64 more);
 
 #endif

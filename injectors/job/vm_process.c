@@ -50,14 +50,20 @@ static _Noreturn void qemu_refused(int told)
 	_exit(127);
 }
 
-/* Closes all but standard descriptors and these two, at once: it may be held for long. */
-static void keep_alone(int *go, int *told)
+/* Closes all but standard descriptors, these two and QEMU's monitor, at once: it may be held for long. */
+static void keep_alone(int *go, int *told, int monitor)
 {
-	int high[] = {fcntl(*go, F_DUPFD, HELD_TOLD + 1), fcntl(*told, F_DUPFD, HELD_TOLD + 1)};
+	const int above = VM_PROCESS_MONITOR + 1;
+	int high[] = {fcntl(*go, F_DUPFD, above), fcntl(*told, F_DUPFD, above)};
 
+	/* First: it may be where the others go. */
+	if (monitor)
+		monitor = fcntl(monitor, F_DUPFD, above);
 	dup3(high[0], HELD_GO, O_CLOEXEC);
 	dup3(high[1], HELD_TOLD, O_CLOEXEC);
-	close_range(HELD_TOLD + 1, ~0u, 0);
+	if (monitor)
+		dup2(monitor, VM_PROCESS_MONITOR);
+	close_range(monitor ? above : VM_PROCESS_MONITOR, ~0u, 0);
 	*go = HELD_GO;
 	*told = HELD_TOLD;
 }
@@ -82,7 +88,7 @@ static _Noreturn void qemu_child(const struct vm_process *process, int go, int t
 	    dup2(process->output[VM_STREAM_CONSOLE][1], STDOUT_FILENO) < 0 ||
 	    dup2(process->output[VM_STREAM_ERRORS][1], STDERR_FILENO) < 0)
 		qemu_refused(told);
-	keep_alone(&go, &told);
+	keep_alone(&go, &told, config->monitor);
 	signals_restore();
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	limits_restore();

@@ -14,6 +14,8 @@
 struct vm_console;
 struct vm_process;
 
+#define VM_PROCESS_MONITOR 5 /* a descriptor */
+
 struct vm_process_config {
 	const char *name;	    /* for sentences; outlives the process */
 	const char *path;	    /* of the program */
@@ -22,6 +24,7 @@ struct vm_process_config {
 	const char *socket;	    /* for it: where the memory is handed over */
 	cpu_set_t cpus;		    /* empty: all */
 	struct vm_console *console; /* gets what it prints; outlives the process */
+	int monitor; /* QEMU's end of its monitor, which it has as VM_PROCESS_MONITOR; 0: none */
 };
 
 /* By a thread that lives at least as long as it. Negative errno with a sentence. */

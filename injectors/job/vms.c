@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "injectors/job/vms.h"
+#include "injectors/job/vms_private.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -13,6 +12,7 @@
 #include "injectors/emu/vm/handover.h"
 #include "injectors/job/preload_library.h"
 #include "injectors/job/qemu_command.h"
+#include "injectors/job/vm_monitor.h"
 #include "injectors/job/vm_process.h"
 #include "injectors/vm/handover.h"
 #include "lib/base/clock.h"
@@ -23,28 +23,6 @@
 
 #define LOOK_NS	 (20 * NSEC_PER_MSEC)
 #define GRACE_NS (2 * NSEC_PER_SEC) /* for QEMU to end by SIGTERM */
-
-struct vm {
-	const struct tenant_config *tenant;
-	__u32 index; /* of the tenant */
-	bool foreign;
-	struct qemu_command *command;
-	char path[PATH_MAX]; /* of the program */
-	struct vm_console *console;
-	struct vm_process *process;
-	__u64 begin_ns, end_ns; /* 0: not yet */
-	bool by_itself;		/* it has ended so */
-};
-
-struct vms {
-	const struct machine_config *config;
-	struct machine *machine;
-	FILE *log;
-	char library[PATH_MAX];
-	const char **sockets; /* of devices, by index */
-	__u32 count;
-	struct vm list[];
-};
 
 static int open_vm(struct vms *vms, struct vm *vm)
 {
@@ -98,6 +76,8 @@ int vms_open(struct vms **vms, const struct plan *plan, const char *log)
 		if (machine->tenants[t].backend == MEMORY_VM)
 			opened->list[opened->count++] =
 				(struct vm){.tenant = &machine->tenants[t], .index = t};
+	pthread_mutex_init(&opened->lock, NULL);
+	opened->plan = plan;
 	opened->config = machine;
 	opened->sockets = calloc(machine->device_count, sizeof(*opened->sockets));
 	err = opened->sockets ? open_console_log(opened, log)
@@ -123,10 +103,10 @@ static void say_kvm(const struct vm *vm)
 /* Forked, held and known. */
 static int meet_own(struct vms *vms, struct vm *vm)
 {
-	const struct qemu_command_config wanted = {.machine = vms->config,
-						   .tenant = vm->index,
-						   .sockets = vms->sockets,
-						   .console = true};
+	struct qemu_command_config wanted = {.machine = vms->config,
+					     .tenant = vm->index,
+					     .sockets = vms->sockets,
+					     .console = true};
 	struct vm_process_config process = {
 		.name = vm->tenant->name,
 		.path = vm->path,
@@ -136,15 +116,22 @@ static int meet_own(struct vms *vms, struct vm *vm)
 		.console = vm->console,
 	};
 	struct vm_arguments said;
-	int err = qemu_command_build(&vm->command, &wanted);
+	int err;
 
+	vm_monitor_want(vms, vm, &wanted);
+	err = qemu_command_build(&vm->command, &wanted);
 	if (!err)
 		err = vm_arguments_check((const char *const *)vm->command->argv + 1,
 					 vm->command->count - 1, &said);
 	if (err)
 		return err;
 	process.argv = vm->command->argv;
-	err = vm_process_hold(&vm->process, &process);
+	if (wanted.monitor)
+		err = vm_monitor_open(vm, &process.monitor);
+	if (!err)
+		err = vm_process_hold(&vm->process, &process);
+	if (process.monitor)
+		close(process.monitor);
 	if (err)
 		return err;
 	machine_vm_process(vms->machine, vm->index, said.name, vm_process_pid(vm->process));
@@ -278,11 +265,13 @@ static int look_at_foreign(const struct vms *vms, struct vm *vm)
 	return 0;
 }
 
-static int vm_look(const struct vms *vms, struct vm *vm)
+static int vm_look(struct vms *vms, struct vm *vm)
 {
 	__u64 duration_ns = vm->tenant->vm.duration_ns;
 	int err = vm->foreign ? look_at_foreign(vms, vm) : look_at_own(vms, vm);
 
+	if (err == -ETIMEDOUT)
+		err = vm_injected(vms, vm) ?: err;
 	if (err != -ETIMEDOUT || !duration_ns || monotonic_ns() - vm->begin_ns < duration_ns)
 		return err;
 	/* Somebody else's goes on, until the machine ends. */
@@ -351,54 +340,13 @@ void vms_close(struct vms *vms)
 		return;
 	for (__u32 i = 0; i < vms->count; i++) {
 		vm_process_free(vms->list[i].process);
+		vm_monitor_destroy(vms->list[i].monitor);
 		vm_console_destroy(vms->list[i].console);
 		qemu_command_free(vms->list[i].command);
 	}
 	if (vms->log)
 		fclose(vms->log);
+	pthread_mutex_destroy(&vms->lock);
 	free(vms->sockets);
 	free(vms);
-}
-
-void vms_outcome(const struct vms *vms, struct vms_outcome *outcome)
-{
-	__u64 begin_ns = ~0ull, end_ns = 0;
-
-	*outcome = (struct vms_outcome){.seconds = NAN};
-	for (int key = 0; key < GUEST_KEYS; key++)
-		outcome->values[key] = NAN;
-	for (__u32 i = 0; vms && i < vms->count; i++) {
-		const struct vm *vm = &vms->list[i];
-
-		outcome->ended += vm->by_itself;
-		outcome->panicked += vm_console_panicked(vm->console);
-		for (int key = 0; key < GUEST_KEYS; key++)
-			vm_console_value(vm->console, (enum guest_key)key, &outcome->values[key]);
-		if (vm->begin_ns && vm->begin_ns < begin_ns)
-			begin_ns = vm->begin_ns;
-		if (vm->end_ns > end_ns)
-			end_ns = vm->end_ns;
-	}
-	if (end_ns > begin_ns)
-		outcome->seconds = (double)(end_ns - begin_ns) / 1e9;
-}
-
-void vms_told(const struct vms *vms, char *text, size_t size)
-{
-	size_t used = strlen(text);
-
-	for (__u32 i = 0; vms && i < vms->count; i++) {
-		const char *line = vm_console_told(vms->list[i].console);
-
-		while (*line) {
-			size_t end = strcspn(line, "\n"),
-			       room = strlen(vms->list[i].tenant->name) + end + 4;
-
-			if (used + room > size)
-				return;
-			used += (size_t)snprintf(text + used, size - used, "%s: %.*s\n",
-						 vms->list[i].tenant->name, (int)end, line);
-			line += end + (line[end] == '\n');
-		}
-	}
 }

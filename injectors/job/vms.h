@@ -35,6 +35,12 @@ int vms_wait(struct vms *vms, __u64 timeout_ns, const volatile sig_atomic_t *sto
 void vms_stop(struct vms *vms);
 void vms_close(struct vms *vms);
 
+/* Of a tenant that an injection of the plan is for; after vms_meet(). */
+struct vm_monitor;
+struct vm_monitor *vms_monitor(struct vms *vms, __u32 tenant);
+/* It cannot be as the job says: vms_wait() ends with this thread's sentence. Any thread. */
+void vms_fail(struct vms *vms, __u32 tenant, int error);
+
 /* What they have come to, once they are stopped. */
 struct vms_outcome {
 	double seconds; /* from the first one's begin to the last one's end; NAN: there was none */

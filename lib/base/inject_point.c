@@ -39,6 +39,8 @@ const char *inject_point_name(unsigned int point)
 		[INJECT_GUEST_KILL] = "kill of a guest",
 		[INJECT_CQ_OVERRUN] = "completion queue overrun",
 		[INJECT_DEAD_KEY] = "dead key",
+		[INJECT_BALLOON] = "balloon",
+		[INJECT_SUSPEND] = "suspension",
 	};
 
 	return point < INJECT_POINTS ? names[point] : "unknown injection";

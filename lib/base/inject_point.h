@@ -49,6 +49,10 @@ enum inject_point {
 	INJECT_GUEST_KILL,    /* the guest's process is killed */
 	INJECT_CQ_OVERRUN,    /* a completion finds its queue full */
 	INJECT_DEAD_KEY,      /* the key of a work request is taken for one that is gone */
+
+	/* done to virtual machines by QEMU, which is told by its monitor */
+	INJECT_BALLOON, /* a balloon takes the guest's memory */
+	INJECT_SUSPEND, /* its CPUs stand still */
 	INJECT_POINTS,
 };
 

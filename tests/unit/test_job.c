@@ -714,6 +714,8 @@ static void an_action_takes_its_own_keys_only(void **state)
 		{"guest_kill", " device probability interval times seed "},
 		{"cq_overrun", " device probability interval times seed "},
 		{"dead_key", " device probability interval times seed "},
+		{"balloon", " tenant period memory "},
+		{"suspend", " tenant period "},
 	};
 	size_t keys = 0;
 
@@ -735,7 +737,7 @@ static void an_action_takes_its_own_keys_only(void **state)
 			keys++;
 		}
 	}
-	assert_int_equal(keys, COUNT(actions) * 22);
+	assert_int_equal(keys, COUNT(actions) * 25);
 }
 
 static void a_key_is_idle_if_it_is_at_every_point(void **state)

@@ -146,6 +146,66 @@ static void injections_without_effect_are_refused(void **state)
 		":3: [machine] reclaim_kind=minor takes pages from devices that look");
 }
 
+#define SQUEEZED(keys) "[inject i]\naction = balloon\nduration = 7s\n" keys
+
+/* What QEMU carries out is for virtual machines whose QEMU is ours. */
+static void a_balloon_is_a_virtual_machine_s(void **state)
+{
+	static const char mixed[] = QEMU("") "[tenant plain]\nmemory = 8M\n" DISK
+					     "[workload w]\ncount = 7\ndevice = plain/disk\n";
+	struct planned planned;
+	char content[1024];
+
+	refused(QEMU("") DISK SQUEEZED(""), ":6: [inject i] action=balloon needs memory=");
+	refused(QEMU("") DISK SQUEEZED("memory = 64M\n"),
+		":9: [inject i] memory=67108864: tenant vm has 67108864 bytes; accepted: less");
+	refused(QEMU("") DISK SQUEEZED("memory = 32M\nperiod = 9ms\n"),
+		":6: [inject i] period=9000000ns: accepted: 0, or at least 10ms");
+	refused(QEMU("") DISK SQUEEZED("memory = 32M\ntenant = mv\n"),
+		":10: [inject i] tenant=mv matches none of 1 tenants (the first is vm)");
+	refused(VM "socket = /run/m\n" DISK "socket = /run/d\n" SQUEEZED("memory = 32M\n"),
+		"on tenant vm, which has a QEMU that somebody else starts; accepted: tenant=, a ");
+	snprintf(content, sizeof(content), "%s%s", mixed, SQUEEZED("memory = 32M\n"));
+	refused(content, "on tenant plain, which is no virtual machine");
+	snprintf(content, sizeof(content), "%s%s", mixed, SQUEEZED("memory = 32M\ntenant = vm\n"));
+	plan_good(content, &planned);
+	assert_int_equal(planned.plan.injections[0].tenant_count, 1);
+	assert_int_equal(planned.plan.injections[0].tenants[0], 0);
+	/* Its devices are those of the machine. */
+	assert_int_equal(planned.plan.injections[0].device_count, 1);
+	assert_int_equal(planned.plan.injections[0].devices[0], 0);
+	assert_false(planned.plan.injections[0].every_device);
+	planned_free(&planned);
+}
+
+#define STANDS(name, from, keys) \
+	"[inject " name "]\naction = suspend\nstart = " from "\nduration = 7s\n" keys
+
+/* The end of one would undo the other. */
+static void one_machine_stands_still_once_at_a_time(void **state)
+{
+	static const char *const good[] = {
+		QEMU("") DISK STANDS("a", "0", "") STANDS("b", "7s", ""),
+		QEMU("") DISK STANDS("a", "0", "") STANDS("b", "6s", "enabled = no\n"),
+		QEMU("") DISK STANDS("a", "0", "enabled = no\n") STANDS("b", "6s", ""),
+		QEMU("") DISK STANDS("a", "0", "") SQUEEZED("memory = 32M\n"),
+		QEMU("") "count = 2\n" DISK STANDS("a", "0", "tenant = vm0\n")
+			STANDS("b", "0", "tenant = vm1\n"),
+	};
+	struct planned planned;
+
+	for (size_t i = 0; i < COUNT(good); i++) {
+		plan_good(good[i], &planned);
+		planned_free(&planned);
+	}
+	refused(QEMU("") DISK STANDS("a", "0", "") STANDS("b", "6s", ""),
+		":10: [inject b] action=suspend on tenant vm while [inject a] does the same to it");
+	refused(QEMU("") DISK STANDS("a", "6s", "") STANDS("b", "0", ""), "while [inject a]");
+	refused(QEMU("") "count = 2\n" DISK STANDS("a", "0", "tenant = vm0\n")
+			STANDS("b", "0", "tenant = vm\n"),
+		"on tenant vm0 while [inject a]");
+}
+
 static void arguments_that_cannot_work_are_refused(void **state)
 {
 	static const struct {
@@ -203,13 +263,15 @@ static void somebody_else_s_machine_has_sockets(void **state)
 }
 
 /* All words of the command line, parted by blanks. */
-static void command_of(const char *content, bool console, char *text, size_t size)
+static void command_of_config(const char *content, struct qemu_command_config config, char *text,
+			      size_t size)
 {
 	static const char *const sockets[] = {"/run/a,b", "/run/c"};
 	struct planned planned;
 	struct qemu_command *command;
-	struct qemu_command_config config = {.sockets = sockets, .console = console};
 	size_t used = 0;
+
+	config.sockets = sockets;
 
 	plan_good(content, &planned);
 	config.machine = &planned.plan.machine;
@@ -220,6 +282,36 @@ static void command_of(const char *content, bool console, char *text, size_t siz
 					 command->argv[i]);
 	qemu_command_free(command);
 	planned_free(&planned);
+}
+
+static void command_of(const char *content, bool console, char *text, size_t size)
+{
+	command_of_config(content, (struct qemu_command_config){.console = console}, text, size);
+}
+
+/* An inherited descriptor, which nobody else can open. */
+static void a_monitor_is_nobody_else_s(void **state)
+{
+	static const char monitor[] = " -chardev socket,id=faultline-monitor,fd=5 -mon "
+				      "chardev=faultline-monitor,mode=control";
+	struct qemu_command_config config = {.monitor = true};
+	char text[2048];
+
+	command_of_config(QEMU("-nographic") DISK, config, text, sizeof(text));
+	assert_non_null(strstr(text, monitor));
+	assert_null(strstr(text, "virtio-balloon"));
+	config.balloon = true;
+	command_of_config(QEMU("-name virtio-balloon-pci -nographic") DISK, config, text,
+			  sizeof(text));
+	assert_non_null(strstr(text, monitor));
+	assert_non_null(strstr(text, " -device virtio-balloon-pci -name"));
+	/* QEMU takes one. */
+	command_of_config(QEMU("--device virtio-balloon-pci,id=mine") DISK, config, text,
+			  sizeof(text));
+	assert_null(strstr(text, "virtio-balloon-pci --device"));
+	command_of(QEMU("-nographic") DISK, true, text, sizeof(text));
+	assert_null(strstr(text, "monitor,"));
+	assert_null(strstr(text, "-mon "));
 }
 
 static void ours_come_before_the_job_s(void **state)
@@ -354,9 +446,12 @@ int main(void)
 		cmocka_unit_test(what_drives_others_is_refused),
 		cmocka_unit_test(keys_of_others_are_refused),
 		cmocka_unit_test(injections_without_effect_are_refused),
+		cmocka_unit_test(a_balloon_is_a_virtual_machine_s),
+		cmocka_unit_test(one_machine_stands_still_once_at_a_time),
 		cmocka_unit_test(arguments_that_cannot_work_are_refused),
 		cmocka_unit_test(what_a_guest_is_told_is_its_own),
 		cmocka_unit_test(somebody_else_s_machine_has_sockets),
+		cmocka_unit_test(a_monitor_is_nobody_else_s),
 		cmocka_unit_test(ours_come_before_the_job_s),
 		cmocka_unit_test(a_console_is_asked_for_where_there_is_none),
 		cmocka_unit_test(a_viommu_has_a_port_for_each_device),

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,16 +25,24 @@ struct shell {
 	char *argv[4];
 };
 
-static void hold(struct shell *shell, const char *script)
+static void hold_monitored(struct shell *shell, const char *script, int monitor)
 {
-	struct vm_process_config config = {
-		.name = "vm", .path = "/bin/sh", .library = "", .socket = "/none/vm.socket"};
+	struct vm_process_config config = {.name = "vm",
+					   .path = "/bin/sh",
+					   .library = "",
+					   .socket = "/none/vm.socket",
+					   .monitor = monitor};
 
 	*shell = (struct shell){.argv = {"sh", "-c", (char *)script, NULL}};
 	shell->console = vm_console_create("vm", NULL);
 	config.argv = shell->argv;
 	config.console = shell->console;
 	assert_int_equal(vm_process_hold(&shell->process, &config), 0);
+}
+
+static void hold(struct shell *shell, const char *script)
+{
+	hold_monitored(shell, script, 0);
 }
 
 static void release(struct shell *shell)
@@ -86,6 +95,38 @@ static void its_environment_is_the_library_s(void **state)
 	/* No descriptor of ours but the three. */
 	assert_string_equal(vm_console_last(shell.console), "/none/vm.socket open:");
 	release(&shell);
+}
+
+/* Wherever our end and the pipes are: QEMU finds it at its number. */
+static void it_has_its_monitor(void **state)
+{
+	struct shell shell;
+	char text[64] = "";
+	int ends[2], taken[12];
+
+	for (int i = 0; i < (int)COUNT(taken); i++) {
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+		hold_monitored(&shell,
+			       "for number in 3 4 6 7 8 9; do "
+			       "[ -e /proc/$$/fd/$number ] && open=$open$number; done; "
+			       "echo its monitor $open >&5; read line <&5; echo $line",
+			       ends[1]);
+		close(ends[1]);
+		assert_int_equal(vm_process_go(shell.process), 0);
+		assert_int_equal(read(ends[0], text, sizeof(text)), strlen("its monitor\n"));
+		assert_memory_equal(text, "its monitor\n", strlen("its monitor\n"));
+		/* Nothing but QEMU has it: its end is the connection's. */
+		assert_int_equal(write(ends[0], "heard\n", 6), 6);
+		assert_int_equal(vm_process_wait(shell.process, LONG_NS, NULL), 0);
+		assert_string_equal(vm_console_last(shell.console), "heard");
+		assert_int_equal(read(ends[0], text, sizeof(text)), 0);
+		release(&shell);
+		close(ends[0]);
+		/* The next one is elsewhere. */
+		taken[i] = dup(STDIN_FILENO);
+	}
+	for (int i = 0; i < (int)COUNT(taken); i++)
+		close(taken[i]);
 }
 
 /* Until it has said so. */
@@ -205,6 +246,7 @@ int main(void)
 		cmocka_unit_test(it_runs_once_it_is_let_go),
 		cmocka_unit_test(one_that_is_held_ends_with_us),
 		cmocka_unit_test(its_environment_is_the_library_s),
+		cmocka_unit_test(it_has_its_monitor),
 		cmocka_unit_test(what_does_not_end_is_killed),
 		cmocka_unit_test(nothing_is_left_of_it),
 		cmocka_unit_test(what_cannot_be_run_is_said),

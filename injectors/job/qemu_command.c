@@ -227,7 +227,8 @@ static int add_injected(struct qemu_command *command, const struct qemu_command_
 		err = word_add(command, "-mon")
 			      ?: word_add(command, "chardev=" MONITOR ",mode=control");
 	if (!err && config->balloon && !has_balloon(given, count))
-		err = word_add(command, "-device") ?: word_add(command, "virtio-balloon-pci");
+		err = word_add(command, "-device")
+			      ?: word_add(command, "virtio-balloon-pci,deflate-on-oom=on");
 	return err;
 }
 

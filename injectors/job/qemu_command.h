@@ -9,7 +9,7 @@
  * Where an injection needs them, a monitor at an inherited descriptor, and a balloon:
  *
  *	-chardev socket,id=faultline-monitor,fd=5 -mon chardev=faultline-monitor,mode=control
- *	-device virtio-balloon-pci
+ *	-device virtio-balloon-pci,deflate-on-oom=on
  *
  * With viommu an intel-iommu in a q35, and a root port above each device, as ATS needs one.
  */

@@ -69,8 +69,9 @@ struct schedule_vm {
 	const struct tenant_config *config;
 	struct vm_monitor *monitor;
 	/* balloon */
-	__u64 most; /* pages of this time */
-	bool asked, answered;
+	__u64 most;	/* pages of this time */
+	__u64 grown_ns; /* when it was seen to have more of them than ever this time; 0: never */
+	bool asked;
 };
 
 /* What is told to QEMU at each time. All return 0, or a negative errno with a sentence, as vm_monitor_execute(). */

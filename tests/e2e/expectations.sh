@@ -448,8 +448,9 @@ broken hyv-write-events "more_outstanding_lose_less at_most_one_each nobody_kick
 # Stock virtual machines.
 broken vm-controls "unprotected_it_dies much_was_evicted" --set cold.enabled=no
 broken vm-controls "protected_all_is_right nothing_bypassed" '/^protected_all/s/20014/20013/; /^nothing_bypassed/s/==/>/'
-broken vm-integrity "all_of_it_was_done much_was_evicted" 's/churn_operations=2003/churn_operations=1009/' --set cold.enabled=no \
+broken vm-integrity "all_of_it_was_done much_was_evicted" 's/churn_operations=10007/churn_operations=10009/' --set cold.enabled=no \
 	--set "sweep.lookup=disk.lookup: uffd"
+broken vm-integrity the_balloon_takes_and_gives_back 's/rest_balloon=16M //' --set squeeze.memory=124M --set "sweep.lookup=disk.lookup: uffd"
 broken vm-integrity "not_a_wrong_byte devices_met_it iovas_are_translated nothing_bypassed nothing_broken" \
 	'/^not_a_wrong/s/==/>/; /^devices/s/>/</; /iovas_are/s/> 50/< 50/; /^nothing/s/==/>/' --set "sweep.lookup=disk.lookup: uffd"
 broken vm-reclaim "what_is_taken_comes_back faults_come_with_reclaim what_is_pinned_does_not_fault" \

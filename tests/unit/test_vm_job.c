@@ -304,11 +304,11 @@ static void a_monitor_is_nobody_else_s(void **state)
 	command_of_config(QEMU("-name virtio-balloon-pci -nographic") DISK, config, text,
 			  sizeof(text));
 	assert_non_null(strstr(text, monitor));
-	assert_non_null(strstr(text, " -device virtio-balloon-pci -name"));
+	assert_non_null(strstr(text, " -device virtio-balloon-pci,deflate-on-oom=on -name"));
 	/* QEMU takes one. */
 	command_of_config(QEMU("--device virtio-balloon-pci,id=mine") DISK, config, text,
 			  sizeof(text));
-	assert_null(strstr(text, "virtio-balloon-pci --device"));
+	assert_null(strstr(text, "deflate-on-oom"));
 	command_of(QEMU("-nographic") DISK, true, text, sizeof(text));
 	assert_null(strstr(text, "monitor,"));
 	assert_null(strstr(text, "-mon "));

@@ -187,9 +187,10 @@ static void print_injection(FILE *file, const struct plan_injection *planned)
 	bool of_vms = injection_is_of_vms(job->kind);
 	__u32 count = of_vms ? planned->tenant_count : planned->device_count;
 
-	fprintf(file, "  %s: %s on %u %s%s from %s for %s", job->name, injection_name(job->kind),
+	fprintf(file, "  %s: %s on %u %s%s from %s%s for %s", job->name, injection_name(job->kind),
 		count, of_vms ? "virtual machine" : "device", count == 1 ? "" : "s",
 		units_format_duration(job->start_ns, start),
+		job->from_guests ? " after guests have begun" : "",
 		units_format_duration(job->duration_ns, length));
 	if (job->kind == INJECTION_BALLOON)
 		fprintf(file, ", to %llu bytes", job->memory);

@@ -159,18 +159,17 @@ int guest_programs_begin(struct guest_programs *guests, struct machine *machine,
 	return err;
 }
 
-/* 0: all have ended; -ETIMEDOUT: one runs; else one has failed. */
-static int guest_programs_look(struct guest_programs *guests)
+int guest_programs_look(struct guest_programs *guests, __u64 wait_ns)
 {
 	bool running = false;
 
-	for (__u32 i = 0; i < guests->count; i++) {
+	for (__u32 i = 0; guests && i < guests->count; i++) {
 		struct guest_program *program = &guests->list[i];
 		int status;
 
 		if (program->end_ns)
 			continue;
-		if (guest_process_wait(program->process, running ? 0 : LOOK_NS, &status)) {
+		if (guest_process_wait(program->process, running ? 0 : wait_ns, &status)) {
 			running = true;
 			continue;
 		}
@@ -181,7 +180,7 @@ static int guest_programs_look(struct guest_programs *guests)
 	return running ? -ETIMEDOUT : 0;
 }
 
-static int guest_too_long(const struct guest_programs *guests, __u64 timeout_ns)
+int guest_programs_too_long(const struct guest_programs *guests, __u64 timeout_ns)
 {
 	const struct tenant_config *tenant = guests->list[0].tenant;
 	char text[UNITS_TEXT];
@@ -194,21 +193,6 @@ static int guest_too_long(const struct guest_programs *guests, __u64 timeout_ns)
 		"the program of tenant %s (%s) is not done after %s; accepted: a shorter one, "
 		"or a longer machine.timeout",
 		tenant->name, tenant->program, units_format_duration(timeout_ns, text));
-}
-
-int guest_programs_wait(struct guest_programs *guests, __u64 timeout_ns,
-			const volatile sig_atomic_t *stop)
-{
-	__u64 begin_ns = monotonic_ns();
-	int err = 0;
-
-	while (guests && (err = guest_programs_look(guests)) == -ETIMEDOUT) {
-		if (*stop)
-			return -EINTR;
-		if (monotonic_ns() - begin_ns >= timeout_ns)
-			return guest_too_long(guests, timeout_ns);
-	}
-	return err;
 }
 
 void guest_programs_stop(struct guest_programs *guests)

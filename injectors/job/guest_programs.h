@@ -17,9 +17,10 @@ int guest_programs_open(struct guest_programs **guests, const struct plan *plan)
 /* Starts them in the order of their tenants. -EINTR without a sentence once `*stop` is nonzero. */
 int guest_programs_begin(struct guest_programs *guests, struct machine *machine,
 			 const volatile sig_atomic_t *stop);
-/* 0 once all have ended with status 0; -EINTR without a sentence; -ETIMEDOUT, or -EIO if one has failed, with one. */
-int guest_programs_wait(struct guest_programs *guests, __u64 timeout_ns,
-			const volatile sig_atomic_t *stop);
+/* 0 once all have ended with status 0; -ETIMEDOUT without a sentence while one runs, for up to `wait_ns`; -EIO with one if one has failed. */
+int guest_programs_look(struct guest_programs *guests, __u64 wait_ns);
+/* -ETIMEDOUT with a sentence about one that runs, of which there has to be one, after `timeout_ns`. */
+int guest_programs_too_long(const struct guest_programs *guests, __u64 timeout_ns);
 /* Kills those that run. Before the machine is stopped. */
 void guest_programs_stop(struct guest_programs *guests);
 /* From the first one's begin to the last one's end; NAN: there was none. */

@@ -113,6 +113,7 @@ struct job_injection {
 	char device[JOB_NAME * 2]; /* pattern over devices */
 	enum injection_kind kind;
 	bool enabled;
+	bool from_guests; /* start_ns counts from when the guests of virtual machines have begun */
 	__u64 start_ns, duration_ns;
 	__u32 probability, interval;
 	__s64 times;

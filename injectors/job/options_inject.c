@@ -37,6 +37,8 @@ static const struct option_choice loads[] = {{"spin", HOG_SPIN}, {"scan", HOG_SC
 /* ... that QEMU does. */
 #define OF_VMS "balloon,suspend"
 
+static const struct option_choice starts[] = {{"machine", false}, {"guests", true}, {NULL, 0}};
+
 static const struct option_row rows[] = {
 	{"inject", "action", OPTION_CHOICE, INJECT(kind), .choices = injections,
 	 .meaning = "what is done to the machine"},
@@ -48,6 +50,11 @@ static const struct option_row rows[] = {
 	 .meaning = "no: the section is checked and left out, as for a baseline"},
 	{"inject", "start", OPTION_TIME, INJECT(start_ns), 0, 24 * HOUR, "0",
 	 .meaning = "begin, from the machine's start; 0: before any load"},
+	{"inject", "start_from", OPTION_CHOICE, INJECT(from_guests), .otherwise = "machine",
+	 .choices = starts,
+	 .meaning = "what `start` counts from: the machine's start; guests: when those of all its "
+		    "virtual machines have said on their consoles that their loads begin "
+		    "(`faultline-guest-begins`)"},
 	{"inject", "duration", OPTION_TIME, INJECT(duration_ns), 1e6, 24 * HOUR,
 	 .meaning = "undone after this; or when the workloads are done, whichever is first"},
 	{"inject", "probability", OPTION_COUNT, INJECT(probability), 1, 100, "100",

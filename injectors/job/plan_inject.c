@@ -202,8 +202,32 @@ static int plan_device_injection(struct plan_builder *b, const struct job_inject
 	return err;
 }
 
+/* Whose guest's console is not the job's, of that guest nobody knows when it has begun. */
+static int check_start(const struct plan_builder *b, const struct job_injection *injection)
+{
+	const struct machine_config *machine = &b->plan->machine;
+	__u32 vms = 0, ours = 0;
+
+	for (__u32 t = 0; t < machine->tenant_count; t++) {
+		vms += plan_is_vm(b, t);
+		ours += plan_is_vm(b, t) && *machine->tenants[t].vm.arguments;
+	}
+	if (!injection->from_guests || (vms && ours == vms))
+		return 0;
+	return failed(-EBADMSG,
+		      "%s: [inject %s] start_from=guests: %u of %u virtual machines have their "
+		      "consoles here; accepted: where all have qemu=, and there is one; or "
+		      "start_from=machine",
+		      job_where(b->job, injection->where, "start_from"), injection->name, ours,
+		      vms);
+}
+
 int plan_injection(struct plan_builder *b, const struct job_injection *injection, __u32 id)
 {
+	int err = check_start(b, injection);
+
+	if (err)
+		return err;
 	return injection_is_of_vms(injection->kind) ? plan_vm_injection(b, injection, id)
 						    : plan_device_injection(b, injection, id);
 }

@@ -8,10 +8,9 @@
 
 #include "injectors/emu/truth.h"
 #include "injectors/job/guardian.h"
-#include "injectors/job/guest_programs.h"
+#include "injectors/job/loads.h"
 #include "injectors/job/memory_group.h"
 #include "injectors/job/schedule.h"
-#include "injectors/job/vms.h"
 #include "lib/base/clock.h"
 #include "lib/base/dead_socket.h"
 #include "lib/base/fail.h"
@@ -43,23 +42,12 @@ static int wait_for_workloads(struct machine *machine, const struct plan *plan, 
 	return err;
 }
 
-/* What is there beside the machine. */
-struct point_programs {
-	struct programs *networks; /* in networks of devices */
-	struct guest_programs *guests;
-	struct vms *vms;
-};
-
 static int wait_for_loads(struct machine *machine, const struct plan *plan,
-			  const struct point_programs *programs)
+			  const struct loads *loads, struct schedule *schedule)
 {
 	__u64 begin_ns = monotonic_ns();
-	int err = programs_wait(programs->networks, plan->timeout_ns, &guardian_stop);
+	int err = loads_wait(loads, schedule, plan->timeout_ns, &guardian_stop);
 
-	if (!err)
-		err = guest_programs_wait(programs->guests, plan->timeout_ns, &guardian_stop);
-	if (!err)
-		err = vms_wait(programs->vms, plan->timeout_ns, &guardian_stop);
 	if (!err)
 		err = wait_for_workloads(machine, plan, begin_ns);
 	return guardian_stop ? guardian_stopped() : err;
@@ -86,7 +74,7 @@ static int tell_error(const struct first_error *first)
 
 /* Injections and loads begin at one instant, as far as starting a program allows. */
 static int run_injected(const struct plan *plan, struct machine *machine, struct schedule *schedule,
-			const struct point_programs *programs, struct result_input *input)
+			const struct loads *programs, struct result_input *input)
 {
 	__u64 begin_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	struct first_error first = {0};
@@ -98,7 +86,7 @@ static int run_injected(const struct plan *plan, struct machine *machine, struct
 		err = guest_programs_begin(programs->guests, machine, &guardian_stop);
 	if (!err)
 		err = vms_begin(programs->vms);
-	keep_error(&first, err ? err : wait_for_loads(machine, plan, programs));
+	keep_error(&first, err ? err : wait_for_loads(machine, plan, programs, schedule));
 	if (first.error) {
 		programs_stop(programs->networks);
 		guest_programs_stop(programs->guests);
@@ -110,8 +98,8 @@ static int run_injected(const struct plan *plan, struct machine *machine, struct
 }
 
 /* Virtual machines find their devices before observers are told who they are. */
-static int prepare(const struct plan *plan, struct machine *machine,
-		   const struct point_programs *programs, struct schedule **schedule)
+static int prepare(const struct plan *plan, struct machine *machine, const struct loads *programs,
+		   struct schedule **schedule)
 {
 	int err = machine_listen(machine)
 			  ?: vms_meet(programs->vms, machine, plan->timeout_ns, &guardian_stop);
@@ -123,7 +111,7 @@ static int prepare(const struct plan *plan, struct machine *machine,
 
 /* What has to be undone is undone in any case. */
 static int run_machine(const struct plan *plan, struct machine *machine,
-		       const struct point_programs *programs, struct result *result,
+		       const struct loads *programs, struct result *result,
 		       struct result_notes *notes)
 {
 	struct result_input input = {
@@ -159,7 +147,7 @@ static int run_machine(const struct plan *plan, struct machine *machine,
 	return first.error ? tell_error(&first) : result_fill(result, &input);
 }
 
-static int create_and_run(const struct point_run *run, const struct point_programs *programs,
+static int create_and_run(const struct point_run *run, const struct loads *programs,
 			  struct memory_group *group, struct result *result,
 			  struct result_notes *notes)
 {
@@ -184,7 +172,7 @@ static int point_run_machine(const struct point_run *run, struct memory_group *g
 			     struct result *result, struct result_notes *notes)
 {
 	struct first_error first = {0};
-	struct point_programs programs = {0};
+	struct loads programs = {0};
 	int err = programs_open(&programs.networks, run->plan);
 
 	if (!err)

@@ -10,7 +10,6 @@
 #include "lib/base/units.h"
 
 /* Of several loads the end of one is seen this much later than it was. */
-#define LOOK_NS (10 * NSEC_PER_MSEC)
 
 struct running_program {
 	const struct plan_program *planned;
@@ -94,8 +93,7 @@ static int look_for_failed_servers(struct programs *programs)
 	return 0;
 }
 
-/* One look at all of them. 0: every load has ended; -ETIMEDOUT: one runs; else one has failed. */
-static int programs_look(struct programs *programs, __u64 wait_ns)
+int programs_look(struct programs *programs, __u64 wait_ns)
 {
 	bool running = false;
 
@@ -118,7 +116,7 @@ static int programs_look(struct programs *programs, __u64 wait_ns)
 	return running ? -ETIMEDOUT : look_for_failed_servers(programs);
 }
 
-static int load_too_long(const struct programs *programs, __u64 timeout_ns)
+int programs_too_long(const struct programs *programs, __u64 timeout_ns)
 {
 	const struct plan_program *planned = NULL;
 	char text[UNITS_TEXT];
@@ -132,20 +130,6 @@ static int load_too_long(const struct programs *programs, __u64 timeout_ns)
 		      "duration, or a longer machine.timeout",
 		      planned->config.name, planned->config.run,
 		      units_format_duration(timeout_ns, text));
-}
-
-int programs_wait(struct programs *programs, __u64 timeout_ns, const volatile sig_atomic_t *stop)
-{
-	__u64 begin = monotonic_ns();
-	int err;
-
-	while ((err = programs_look(programs, LOOK_NS)) == -ETIMEDOUT) {
-		if (*stop)
-			return -EINTR;
-		if (monotonic_ns() - begin >= timeout_ns)
-			return load_too_long(programs, timeout_ns);
-	}
-	return err;
 }
 
 static void each_of_role(struct programs *programs, enum program_role role,

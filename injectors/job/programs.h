@@ -26,10 +26,12 @@ int programs_serve(struct programs *programs, const struct machine *machine,
 /* Starts the loads. */
 int programs_begin(struct programs *programs, const struct machine *machine);
 /*
- * 0 once every load has ended as it should; -EINTR without a sentence once `*stop` is nonzero; -ETIMEDOUT, or -EIO
- * if a program has failed, with a sentence.
+ * 0 once every load has ended as it should; -ETIMEDOUT without a sentence while one runs, for which it waits up to `wait_ns`; -EIO with
+ * one if a program has failed.
  */
-int programs_wait(struct programs *programs, __u64 timeout_ns, const volatile sig_atomic_t *stop);
+int programs_look(struct programs *programs, __u64 wait_ns);
+/* -ETIMEDOUT with a sentence about a load that runs, of which there has to be one, after `timeout_ns`. */
+int programs_too_long(const struct programs *programs, __u64 timeout_ns);
 /* Ends all that run; leaves the sentence of a failure as it is. */
 void programs_stop(struct programs *programs);
 

@@ -46,6 +46,35 @@ bool schedule_wait(struct schedule *schedule, __u64 time_ns)
 	return go_on;
 }
 
+/* When the injection begins, counted from what it is to be counted from; false if the schedule was stopped before that is known. */
+static bool schedule_begin_of(struct schedule *schedule, const struct job_injection *job,
+			      __u64 *begin_ns)
+{
+	bool go_on = true;
+
+	*begin_ns = schedule->begin_ns;
+	if (job->from_guests) {
+		pthread_mutex_lock(&schedule->lock);
+		while (!schedule->stop && !schedule->guests_ns)
+			pthread_cond_wait(&schedule->stopped, &schedule->lock);
+		go_on = !schedule->stop;
+		*begin_ns = schedule->guests_ns;
+		pthread_mutex_unlock(&schedule->lock);
+	}
+	*begin_ns += job->start_ns;
+	return go_on;
+}
+
+void schedule_guests_begun(struct schedule *schedule)
+{
+	pthread_mutex_lock(&schedule->lock);
+	if (!schedule->guests_ns) {
+		schedule->guests_ns = monotonic_ns();
+		pthread_cond_broadcast(&schedule->stopped);
+	}
+	pthread_mutex_unlock(&schedule->lock);
+}
+
 enum workers { ONE, EACH_DEVICE, EACH_VM };
 
 static const struct injection_action {
@@ -184,9 +213,11 @@ static void *worker_main(void *argument)
 	struct worker *worker = argument;
 	struct schedule *schedule = worker->schedule;
 	const struct job_injection *job = worker->injection->job;
-	__u64 begin_ns = schedule->begin_ns + job->start_ns, end_ns = begin_ns + job->duration_ns;
+	__u64 begin_ns, end_ns;
+	bool begins = schedule_begin_of(schedule, job, &begin_ns);
 
-	if (schedule_wait(schedule, begin_ns) || schedule_shared(worker)->armed) {
+	if ((begins && schedule_wait(schedule, begin_ns)) || schedule_shared(worker)->armed) {
+		end_ns = begin_ns + job->duration_ns;
 		begin_injection(worker);
 		actions[job->kind].run(worker, begin_ns, end_ns);
 	}
@@ -196,7 +227,7 @@ static void *worker_main(void *argument)
 
 static bool begins_armed(const struct job_injection *job)
 {
-	return !job->start_ns && actions[job->kind].run == schedule_armed;
+	return !job->start_ns && !job->from_guests && actions[job->kind].run == schedule_armed;
 }
 
 static int arm_first(struct schedule *schedule)

@@ -27,6 +27,8 @@ int schedule_create(struct schedule **schedule, const struct plan *plan, struct 
 		    struct vms *vms);
 /* Times count from now. Also if this fails schedule_stop() is due. */
 int schedule_start(struct schedule *schedule);
+/* The guests of all virtual machines have begun: what counts from that counts from now. Told again it is nothing. */
+void schedule_guests_begun(struct schedule *schedule);
 /*
  * Ends everything that still acts and frees. 0, or the first thing that went wrong with its
  * sentence: an injection that could not be made, or pages that were asked for and not evicted.

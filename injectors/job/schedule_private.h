@@ -31,6 +31,7 @@ struct schedule {
 	struct machine *machine;
 	struct vms *vms;
 	__u64 begin_ns;
+	__u64 guests_ns; /* at which guests had begun; 0: not yet */
 	pthread_mutex_t lock;
 	pthread_cond_t stopped;
 	bool stop;

@@ -11,6 +11,7 @@
 #define LINE_BYTES 1024
 #define TOLD_BYTES 2048
 #define MARK	   "faultline-guest: "
+#define BEGINS	   "faultline-guest-begins"
 #define PANIC	   "Kernel panic - not syncing"
 
 enum guest_how { GUEST_SUM, GUEST_MOST };
@@ -37,7 +38,7 @@ struct vm_console {
 	struct console_line line[VM_STREAMS]; /* being read */
 	char last[VM_STREAMS][LINE_BYTES];    /* printable */
 	double values[GUEST_KEYS];
-	bool panicked;
+	bool panicked, begun;
 	char told[TOLD_BYTES];
 	size_t told_bytes;
 };
@@ -128,6 +129,7 @@ static void take_line(struct vm_console *console, enum vm_stream stream)
 	if (told && !take_value(console, told + strlen(MARK)))
 		keep_told(console, told + strlen(MARK));
 	console->panicked |= strstr(last, PANIC) != NULL;
+	console->begun |= strstr(last, BEGINS) != NULL;
 }
 
 void vm_console_take(struct vm_console *console, enum vm_stream stream, const char *bytes,
@@ -154,6 +156,18 @@ void vm_console_value(const struct vm_console *console, enum guest_key key, doub
 bool vm_console_panicked(const struct vm_console *console)
 {
 	return console->panicked;
+}
+
+bool vm_console_begun(const struct vm_console *console)
+{
+	return console->begun;
+}
+
+bool vm_console_sound(const struct vm_console *console)
+{
+	/* What was not told is NAN, which is not 0. */
+	return !console->panicked && console->values[GUEST_WRONG_BYTES] == 0 &&
+	       console->values[GUEST_ERRORS] == 0;
 }
 
 const char *vm_console_error(const struct vm_console *console)

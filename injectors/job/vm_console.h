@@ -35,6 +35,10 @@ void vm_console_take(struct vm_console *console, enum vm_stream stream, const ch
 void vm_console_value(const struct vm_console *console, enum guest_key key, double *value);
 /* Its kernel has printed that it panics. */
 bool vm_console_panicked(const struct vm_console *console);
+/* The guest has told that no byte was wrong and nothing failed, and has not panicked. */
+bool vm_console_sound(const struct vm_console *console);
+/* It has said that its load begins, by a line "faultline-guest-begins". */
+bool vm_console_begun(const struct vm_console *console);
 /* The last line of QEMU's own, printable, "": none. */
 const char *vm_console_error(const struct vm_console *console);
 /* The last line of the guest, likewise. */

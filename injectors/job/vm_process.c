@@ -306,6 +306,16 @@ bool vm_process_panicked(struct vm_process *process)
 	return panicked;
 }
 
+bool vm_process_begun(struct vm_process *process)
+{
+	bool begun;
+
+	pthread_mutex_lock(&process->lock);
+	begun = vm_console_begun(process->config.console);
+	pthread_mutex_unlock(&process->lock);
+	return begun;
+}
+
 void vm_process_free(struct vm_process *process)
 {
 	if (!process)

@@ -40,6 +40,8 @@ void vm_process_stop(struct vm_process *process, __u64 grace_ns);
 bool vm_process_was_stopped(const struct vm_process *process);
 /* Whether the guest's kernel has panicked so far; while it runs, too. */
 bool vm_process_panicked(struct vm_process *process);
+/* Likewise whether its load has begun. */
+bool vm_process_begun(struct vm_process *process);
 /* NULL: nothing. */
 void vm_process_free(struct vm_process *process);
 

@@ -281,11 +281,11 @@ static int vm_look(struct vms *vms, struct vm *vm)
 	return 0;
 }
 
-static int vms_look(struct vms *vms)
+int vms_look(struct vms *vms)
 {
 	int running = 0;
 
-	for (__u32 i = 0; i < vms->count; i++) {
+	for (__u32 i = 0; vms && i < vms->count; i++) {
 		int err = vms->list[i].end_ns ? 0 : vm_look(vms, &vms->list[i]);
 
 		if (err && err != -ETIMEDOUT)
@@ -295,7 +295,7 @@ static int vms_look(struct vms *vms)
 	return running;
 }
 
-static int vm_too_long(const struct vms *vms, __u64 timeout_ns)
+int vms_too_long(const struct vms *vms, __u64 timeout_ns)
 {
 	char text[UNITS_TEXT];
 	const struct vm *vm = vms->list;
@@ -309,19 +309,13 @@ static int vm_too_long(const struct vms *vms, __u64 timeout_ns)
 		vm->tenant->name, units_format_duration(timeout_ns, text));
 }
 
-int vms_wait(struct vms *vms, __u64 timeout_ns, const volatile sig_atomic_t *stop)
+/* Somebody else's has no console of ours: whether its guest has begun nobody knows. */
+bool vms_begun(struct vms *vms)
 {
-	__u64 begin_ns = monotonic_ns();
-	int err = 0;
-
-	while (vms && (err = vms_look(vms)) == -ETIMEDOUT) {
-		if (*stop)
-			return -EINTR;
-		if (monotonic_ns() - begin_ns >= timeout_ns)
-			return vm_too_long(vms, timeout_ns);
-		sleep_until(monotonic_ns() + LOOK_NS);
-	}
-	return err;
+	for (__u32 i = 0; vms && i < vms->count; i++)
+		if (vms->list[i].foreign || !vm_process_begun(vms->list[i].process))
+			return false;
+	return vms;
 }
 
 void vms_stop(struct vms *vms)

@@ -27,10 +27,14 @@ int vms_meet(struct vms *vms, struct machine *machine, __u64 timeout_ns,
 /* Lets those of ours go. */
 int vms_begin(struct vms *vms);
 /*
- * 0 once all have ended as they should, or by us after their duration; -EINTR without a sentence; -ETIMEDOUT, or -EIO if one has
- * ended in another way, with one.
+ * Never waits. 0 once all have ended as they should, or by us after their duration; -ETIMEDOUT without a sentence while one runs; -EIO
+ * with one if one has ended in another way.
  */
-int vms_wait(struct vms *vms, __u64 timeout_ns, const volatile sig_atomic_t *stop);
+int vms_look(struct vms *vms);
+/* -ETIMEDOUT with a sentence about one that runs, of which there has to be one, after `timeout_ns`. */
+int vms_too_long(const struct vms *vms, __u64 timeout_ns);
+/* There are some, and the guests of all of them have said on their consoles that their loads begin. */
+bool vms_begun(struct vms *vms);
 /* Ends those of ours. Before the machine is stopped; leaves a sentence as it is. */
 void vms_stop(struct vms *vms);
 void vms_close(struct vms *vms);
@@ -46,6 +50,7 @@ struct vms_outcome {
 	double seconds; /* from the first one's begin to the last one's end; NAN: there was none */
 	__u32 ended;	/* by themselves, as guests do that power off */
 	__u32 panicked; /* whose guest's kernel has printed so */
+	__u32 sound;	/* ended by themselves, whose guest has told that nothing was wrong */
 	double values[GUEST_KEYS]; /* NAN: no guest has told of it */
 };
 void vms_outcome(const struct vms *vms, struct vms_outcome *outcome);

@@ -17,6 +17,7 @@ void vms_outcome(const struct vms *vms, struct vms_outcome *outcome)
 
 		outcome->ended += vm->by_itself;
 		outcome->panicked += vm_console_panicked(vm->console);
+		outcome->sound += vm->by_itself && vm_console_sound(vm->console);
 		for (int key = 0; key < GUEST_KEYS; key++)
 			vm_console_value(vm->console, (enum guest_key)key, &outcome->values[key]);
 		if (vm->begin_ns && vm->begin_ns < begin_ns)

@@ -71,6 +71,16 @@ fails "a load that does not end" "program load ($sleeper) is not done after 1.00
 } >job.ini
 fails "a program that is missing" "job.ini:6: program load: /no/such/program: no such program; install it" 3
 
+# The virtual machine at the other end of a program's wire dies: that is told at once, not after the program, which never ends.
+printf '#!/bin/sh\nsleep 1\nkill -KILL $$\n' >dies
+chmod +x dies
+{
+	printf '[tenant dies]\nbackend = vm\nmemory = 4M\nqemu = %s/dies\n' "$PWD"
+	printf '[device net]\nmodel = nic\nwire = tap\nqueue_depth = 256\n'
+	section load wire load "$sleeper"
+} >job.ini
+fails "a virtual machine that dies" "tenant dies: QEMU .* ended by SIGKILL"
+
 # A duration ends all of its programs, also those that no longer belong to a shell and hear no signal.
 {
 	echo "$nic"

@@ -688,7 +688,7 @@ static int idle_in(const char *content, const char *set)
 /* Every key of every action: the list of those that do something is in the documentation, and here. */
 static void an_action_takes_its_own_keys_only(void **state)
 {
-	static const char every[] = " action enabled start duration ";
+	static const char every[] = " action enabled start start_from duration ";
 	static const struct {
 		const char *action, *keys;
 	} actions[] = {
@@ -737,7 +737,7 @@ static void an_action_takes_its_own_keys_only(void **state)
 			keys++;
 		}
 	}
-	assert_int_equal(keys, COUNT(actions) * 25);
+	assert_int_equal(keys, COUNT(actions) * 26);
 }
 
 static void a_key_is_idle_if_it_is_at_every_point(void **state)

@@ -110,6 +110,45 @@ static void a_panic_is_seen(void **state)
 	vm_console_destroy(console);
 }
 
+static bool sound(const char *text)
+{
+	struct vm_console *console = console_of(text);
+	bool is = vm_console_sound(console);
+
+	vm_console_destroy(console);
+	return is;
+}
+
+/* Who says nothing, or half of it, is not taken for one that is well. */
+static void a_sound_guest_says_so(void **state)
+{
+	static const char right[] = "faultline-guest: wrong_bytes 0\n",
+			  done[] = "faultline-guest: errors 0\n";
+	char text[256];
+
+	assert_false(sound("Linux version 6.12\n"));
+	assert_false(sound(right));
+	assert_false(sound(done));
+	snprintf(text, sizeof(text), "%s%s", right, done);
+	assert_true(sound(text));
+	snprintf(text, sizeof(text), "%s%sfaultline-guest: errors 1\n", right, done);
+	assert_false(sound(text));
+	snprintf(text, sizeof(text), "%s%sfaultline-guest: wrong_bytes 8\n", right, done);
+	assert_false(sound(text));
+	snprintf(text, sizeof(text), "%s%sKernel panic - not syncing: Fatal\n", right, done);
+	assert_false(sound(text));
+}
+
+static void a_beginning_is_seen(void **state)
+{
+	struct vm_console *console = console_of("faultline-guest: begins 1\n");
+
+	assert_false(vm_console_begun(console));
+	vm_console_take(console, VM_STREAM_CONSOLE, "[ 1.2] faultline-guest-begins\r\n", 31);
+	assert_true(vm_console_begun(console));
+	vm_console_destroy(console);
+}
+
 /* Bytes of any value, lines without an end, more to tell than there is room for. */
 static void strange_guests_print_what_they_like(void **state)
 {
@@ -159,6 +198,8 @@ int main(void)
 		cmocka_unit_test(pieces_of_a_line_are_one),
 		cmocka_unit_test(what_is_no_key_is_told),
 		cmocka_unit_test(a_panic_is_seen),
+		cmocka_unit_test(a_sound_guest_says_so),
+		cmocka_unit_test(a_beginning_is_seen),
 		cmocka_unit_test(strange_guests_print_what_they_like),
 		cmocka_unit_test(a_log_has_every_line),
 	};

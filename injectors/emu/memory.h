@@ -134,6 +134,13 @@ int guest_memory_unmap(struct guest_memory *memory, __u64 guest_address, __u64 b
 int guest_memory_lock(struct guest_memory *memory, __u64 guest_address, bool lock);
 
 /*
+ * Backend vm, a control: the whole memory file mapped once more, with no userfaultfd. Who touches a page that is out by this mapping waits
+ * for nothing: the kernel makes a frame of zeroes, whose content is the page's from then on (`bypassed`). The mapping is the memory's, the
+ * same for all who ask, and goes with it. -EINVAL: another backend.
+ */
+int guest_memory_unserved(struct guest_memory *memory, void **mapping);
+
+/*
  * Backend vm: looks for pages that are out and have a frame all the same; each is counted once, as `bypassed`, and told of on
  * stderr, the first. Evictions and faults find them, too. Returns how many there have been.
  */

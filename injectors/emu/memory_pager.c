@@ -286,6 +286,8 @@ static void pager_destroy(struct guest_memory *memory)
 		munmap(memory->cpu, memory->bytes);
 	if (memory->dma)
 		munmap(memory->dma, memory->bytes);
+	if (memory->unserved)
+		munmap(memory->unserved, memory->bytes);
 	for (unsigned int i = 0; i < PAGER_DESCRIPTORS; i++) {
 		if (descriptors[i] >= 0)
 			close(descriptors[i]);

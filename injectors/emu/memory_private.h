@@ -69,6 +69,7 @@ struct guest_memory {
 	void *room;
 	struct memory_watch watch;
 	unsigned char *cpu, *dma; /* equal with the swap backend */
+	unsigned char *unserved;  /* guest_memory_unserved(); NULL: nobody has asked */
 
 	/* pager backend; descriptors are -1 where not open */
 	int memfd, backing, cpu_faults, dma_faults, stop;

@@ -11,9 +11,11 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/mman.h>
 
 #include "injectors/emu/memory_views.h"
 #include "injectors/emu/presence.h"
+#include "lib/base/fail.h"
 
 void vm_page_came(struct guest_memory *memory, __u64 page_address, bool was_out)
 {
@@ -47,6 +49,21 @@ bool vm_page_bypassed(struct guest_memory *memory, __u64 page_address)
 	/* Told before the guest goes on. */
 	(void)memory_views_protect(memory, page_address, PROTECT_LIFT);
 	return true;
+}
+
+int guest_memory_unserved(struct guest_memory *memory, void **mapping)
+{
+	int error = 0;
+
+	if (!memory->vm)
+		return failed(-EINVAL, "only memory of backend vm is mapped without a pager");
+	pthread_mutex_lock(&memory->evicting);
+	if (!memory->unserved)
+		error = memory_map(memory, MAP_SHARED | MAP_NORESERVE, memory->memfd,
+				   &memory->unserved);
+	*mapping = memory->unserved;
+	pthread_mutex_unlock(&memory->evicting);
+	return error;
 }
 
 __u64 guest_memory_find_bypassed(struct guest_memory *memory)

@@ -74,6 +74,12 @@ int guest_memory_file(const struct guest_memory *memory)
 	return memory->file;
 }
 
+int guest_memory_unserved(struct guest_memory *memory, void **mapping)
+{
+	*mapping = memory->bytes;
+	return 0;
+}
+
 void port_direct_thread(struct port *port, __u16 queue)
 {
 	(void)port;

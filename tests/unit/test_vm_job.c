@@ -102,6 +102,26 @@ static void keys_of_others_are_refused(void **state)
 	refused("[machine]\nmemory_limit = 32M\n" QEMU("") DISK, ":2: [machine] memory_limit");
 }
 
+/* Of whose console somebody else has nobody knows when its guest begins. */
+static void starts_of_guests_need_their_consoles(void **state)
+{
+	static const char evict[] = "[inject i]\naction = evict\nkind = major\nwhat = random\n"
+				    "duration = 1s\nstart_from = guests\nstart = 7ms\n";
+	char content[512];
+	struct planned planned;
+
+	snprintf(content, sizeof(content), QEMU("") DISK "%s", evict);
+	plan_good(content, &planned);
+	assert_true(planned.plan.injections[0].job->from_guests);
+	assert_int_equal(planned.plan.injections[0].job->start_ns, 7 * SECOND / 1000);
+	planned_free(&planned);
+	snprintf(content, sizeof(content), VM DISK "%s", evict);
+	refused(content, "start_from=guests: 0 of 1 virtual machines have their consoles here");
+	snprintf(content, sizeof(content),
+		 "[tenant t]\nmemory = 8M\n" DISK "[workload w]\ncount = 7\n%s", evict);
+	refused(content, "start_from=guests: 0 of 0 virtual machines");
+}
+
 /* What devices that do not look cannot meet, is refused where there are no others. */
 static void injections_without_effect_are_refused(void **state)
 {
@@ -448,6 +468,7 @@ int main(void)
 		cmocka_unit_test(injections_without_effect_are_refused),
 		cmocka_unit_test(a_balloon_is_a_virtual_machine_s),
 		cmocka_unit_test(one_machine_stands_still_once_at_a_time),
+		cmocka_unit_test(starts_of_guests_need_their_consoles),
 		cmocka_unit_test(arguments_that_cannot_work_are_refused),
 		cmocka_unit_test(what_a_guest_is_told_is_its_own),
 		cmocka_unit_test(somebody_else_s_machine_has_sockets),

@@ -262,6 +262,10 @@ static const struct option_row block_rows[] = {
 	 .meaning = "of a virtual machine's device: what a queue does while a request waits for "
 		    "pages: its other requests go on, or it pauses",
 	 .needs = {{"tenant.backend", "vm"}}},
+	{"device", "bypass", OPTION_BOOL, SETTING(vhost.bypass), .otherwise = "no",
+	 .meaning = "it moves data by a mapping of its guest's memory that the pager knows nothing "
+		    "of: a control, whose pages are counted as `bypassed` and may be lost",
+	 .needs = {{"lookup", "uffd"}}},
 };
 
 const struct device_class block_class = {

@@ -294,7 +294,7 @@ int block_vhost_start(struct block *block, struct port *port, const struct devic
 		.model = &virtio_blk_model,
 		.argument = block,
 	};
-	int error;
+	int error = 0;
 
 	block->port = port;
 	block->queues = channel->queues;
@@ -305,6 +305,10 @@ int block_vhost_start(struct block *block, struct port *port, const struct devic
 		config.features |= BLOCK_FEATURE(RO);
 	if (block->queues > 1)
 		config.features |= BLOCK_FEATURE(MQ);
+	if (settings->vhost.bypass)
+		error = guest_memory_unserved(setup->memory, &config.unserved);
+	if (error)
+		return error;
 	block->latency = calloc(channel->queues, sizeof(*block->latency));
 	if (!block->latency)
 		return failed(-ENOMEM, "no memory for a disk of %u queues", channel->queues);

@@ -113,6 +113,8 @@ struct vhost_config {
 	enum vhost_on_fault on_fault;
 	/* Data and rings go through the tenant's own mapping: an absent page is a fault in the kernel (lookup=uffd), no page request. */
 	bool direct;
+	/* With it, a control: where data is moved instead, guest_memory_unserved(); NULL: where rings are. */
+	void *unserved;
 	bool iommu; /* offers ACCESS_PLATFORM: descriptors and rings have IOVAs, which the front-end translates (vhost_iotlb.h) */
 	__u32 iotlb_entries; /* with it: translations known at once; 0: VHOST_IOTLB_ENTRIES */
 	__u64 features;	     /* device-specific bits of this one, beside the model's */

@@ -76,12 +76,15 @@ static int slot_error(struct vhost_slot *slot)
 
 static int dma_direct(struct vhost_queue *q, const struct stream_piece *piece, struct dma *dma)
 {
+	const struct vhost_config *config = &q->vhost->config;
+	void *at = config->unserved ? config->unserved + piece->guest_address
+				    : guest_memory_cpu(config->memory, piece->guest_address);
+
 	dma->iova = piece->guest_address;
 	dma->length = piece->bytes;
 	dma->segments = 1;
 	dma->faulted = false;
-	dma->iov[0] = (struct iovec){
-		guest_memory_cpu(q->vhost->config.memory, piece->guest_address), piece->bytes};
+	dma->iov[0] = (struct iovec){at, piece->bytes};
 	return 0;
 }
 

@@ -167,6 +167,9 @@ void port_io_done(struct port *port, __u16 queue, __u64 iova, __u32 length, __u8
 /* Likewise several of one queue, in their order: shared counters and locks are taken once for all. */
 void port_ios_done(struct port *port, __u16 queue, const struct io_range *ios, __u32 count);
 
+/* Whether an injected restart of the device comes now (INJECT_DEVICE_RESTART): each call is a candidate. */
+bool port_restarts(struct port *port);
+
 /*
  * After an EFAULT of a DMA that is still begun: 0 if that was for pages that a virtual machine has given back, which are zeroes and there now,
  * for another try (guest_memory_undiscard()). -EFAULT: it was not, which is a violation.

@@ -205,6 +205,11 @@ int port_dma_write(struct port *port, __u16 queue, __u32 pasid, __u64 iova, cons
 	return port_copy(port, queue, pasid, iova, (char *)from, bytes, true);
 }
 
+bool port_restarts(struct port *port)
+{
+	return inject_fire(port->config.injections, INJECT_DEVICE_RESTART, port->config.device);
+}
+
 void port_stats(struct port *port, struct port_stats *stats)
 {
 	*stats = (struct port_stats){

@@ -31,7 +31,7 @@ static const struct option_choice loads[] = {{"spin", HOG_SPIN}, {"scan", HOG_SC
 #define ARMED                                                                                    \
 	"evict,delay,response_lost,response_failure,overflow,duplicate,frame_loss,packet_loss,"  \
 	"packet_duplicate,nack_lost,pin_enomem,slow_remap,veto,kick_lost,event_lost,event_late," \
-	"install_stall,guest_kill,cq_overrun,dead_key"
+	"install_stall,guest_kill,cq_overrun,dead_key,device_restart"
 /* ... that take time. */
 #define DELAYS "delay,slow_remap,event_late,install_stall"
 /* ... that QEMU does. */

@@ -97,6 +97,22 @@ static int check_wire(const struct plan_builder *b, const struct job_injection *
 	return 0;
 }
 
+/* A device of the emulated machine has nobody who would come back. */
+static int check_restart(const struct plan_builder *b, const struct job_injection *injection,
+			 __u32 device)
+{
+	const struct device_config *config = &b->plan->machine.devices[device];
+	char full[PLAN_DEVICE_NAME];
+
+	if (injection->kind != INJECTION_DEVICE_RESTART || plan_is_vm(b, config->tenant))
+		return 0;
+	return failed(-EBADMSG,
+		      "%s: [inject %s] action=%s on %s, which no virtual machine drives; accepted: "
+		      "devices of tenants with backend=vm",
+		      injection->where, injection->name, injection_name(injection->kind),
+		      plan_device_name(b, device, full, sizeof(full)));
+}
+
 /* A virtual machine's page that is gone minor is gone from the tables of devices, which those that do not look have none of. */
 static bool tenant_looks(const struct plan_builder *b, __u32 tenant)
 {
@@ -185,7 +201,9 @@ static int plan_device_injection(struct plan_builder *b, const struct job_inject
 			continue;
 		matched++;
 		reached += does_anything(b, injection, d);
-		err = check_evictions(b, injection, d) ?: check_wire(b, injection, d);
+		err = check_evictions(b, injection, d)
+			      ?: check_wire(b, injection, d)
+			      ?: check_restart(b, injection, d);
 	}
 	if (err)
 		return err;

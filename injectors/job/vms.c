@@ -100,13 +100,23 @@ static void say_kvm(const struct vm *vm)
 		printable_of(vm->tenant->name).text);
 }
 
+/* Whether some of their devices go and come back. */
+static bool vms_reconnect(const struct vms *vms)
+{
+	for (__u32 i = 0; i < vms->plan->injection_count; i++)
+		if (vms->plan->injections[i].job->kind == INJECTION_DEVICE_RESTART)
+			return true;
+	return false;
+}
+
 /* Forked, held and known. */
 static int meet_own(struct vms *vms, struct vm *vm)
 {
 	struct qemu_command_config wanted = {.machine = vms->config,
 					     .tenant = vm->index,
 					     .sockets = vms->sockets,
-					     .console = true};
+					     .console = true,
+					     .reconnect = vms_reconnect(vms)};
 	struct vm_process_config process = {
 		.name = vm->tenant->name,
 		.path = vm->path,

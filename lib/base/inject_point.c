@@ -41,6 +41,7 @@ const char *inject_point_name(unsigned int point)
 		[INJECT_DEAD_KEY] = "dead key",
 		[INJECT_BALLOON] = "balloon",
 		[INJECT_SUSPEND] = "suspension",
+		[INJECT_DEVICE_RESTART] = "restart of a device",
 	};
 
 	return point < INJECT_POINTS ? names[point] : "unknown injection";

@@ -53,6 +53,9 @@ enum inject_point {
 	/* done to virtual machines by QEMU, which is told by its monitor */
 	INJECT_BALLOON, /* a balloon takes the guest's memory */
 	INJECT_SUSPEND, /* its CPUs stand still */
+
+	/* of devices of virtual machines (injectors/emu/vhost) */
+	INJECT_DEVICE_RESTART, /* the device hangs up and has forgotten all, as after its process was killed */
 	INJECT_POINTS,
 };
 

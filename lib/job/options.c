@@ -11,7 +11,6 @@
 #include "lib/job/quantity.h"
 #include "lib/base/fail.h"
 
-#define ACCEPTED 512
 #define WORD_MAX 64
 
 static enum quantity_kind quantity_of(const struct option_row *row)
@@ -227,7 +226,7 @@ static int unknown_key(const struct option_table *table, const struct job_sectio
 		       const struct job_entry *entry)
 {
 	const char *keys[64] = {NULL}, *near;
-	char list[ACCEPTED];
+	char list[OPTION_ACCEPTED_TEXT];
 	size_t count = 0, used = 0;
 
 	for (size_t i = 0; i < table->row_count && count < 64; i++)
@@ -248,7 +247,7 @@ static int unknown_key(const struct option_table *table, const struct job_sectio
 static int bad_value(const struct option_row *row, const struct job_section *section,
 		     const struct job_entry *entry)
 {
-	char accepted[ACCEPTED];
+	char accepted[OPTION_ACCEPTED_TEXT];
 	const char *names[32] = {NULL}, *near = NULL;
 	size_t count = 0;
 

@@ -105,10 +105,11 @@ const struct option_row *option_row_of(const struct option_table *table,
 bool option_need_holds(const struct option_need *need, const char *value);
 
 /* "action=evict", "iotlb_entries above 0" */
-#define OPTION_NEED_TEXT 256
+#define OPTION_NEED_TEXT 512
 const char *option_need_text(const struct option_need *need, char text[OPTION_NEED_TEXT]);
 
 /* What a row accepts, in words, in `text` or a constant. */
+#define OPTION_ACCEPTED_TEXT 512
 const char *option_accepted(const struct option_row *row, char *text, size_t size);
 /* Is the number one that the row takes? For own parsers. */
 bool option_in_range(const struct option_row *row, double value);

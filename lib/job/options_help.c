@@ -60,7 +60,7 @@ static void print_wrapped(FILE *file, const char *text)
 
 static void print_row(FILE *file, const struct option_row *row)
 {
-	char accepted[256], needs[NEEDS_TEXT], line[1024];
+	char accepted[OPTION_ACCEPTED_TEXT], needs[NEEDS_TEXT], line[2048];
 
 	fprintf(file, "  %s.%s\n", row->section, row->key);
 	print_wrapped(file, row->meaning);
@@ -134,7 +134,7 @@ int options_help(const struct option_table *table, FILE *file, const char *key)
 
 void options_markdown(const struct option_table *table, FILE *file)
 {
-	char accepted[256], needs[NEEDS_TEXT];
+	char accepted[OPTION_ACCEPTED_TEXT], needs[NEEDS_TEXT];
 
 	for (size_t s = 0; s < table->section_count; s++) {
 		bool begun = false;

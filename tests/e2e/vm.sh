@@ -27,6 +27,10 @@ disk() { # NAME TENANT LOOKUP QUEUES
 cold() { # RATE PAGES
 	printf '[inject cold]\naction = evict\nwhat = random\nkind = major\nrate = %s/s\npages = %s\nduration = 1h\n' "$1" "$2"
 }
+# The device is gone, as if it had been killed, and there again: every so many tenths of a second.
+restarts() { # DEVICE TENTHS
+	printf '[inject gone]\naction = device_restart\ndevice = %s\ninterval = %s\nduration = 1h\n' "$@"
+}
 
 # --- Two machines at once: one reboots and is suspended again and again, and its disk looks before it accesses; the other's faults
 # in the kernel, and between two rounds of its load a balloon takes more than half of what it has and gives it back: the second
@@ -79,7 +83,8 @@ greets='{"QMP": {}}|{"return": {}, "id": 1}|'
 refused_by "a refusal" "$greets"'{"error": {"desc": "No balloon here"}, "id": 2}|' "refuses 'balloon': No balloon here"
 refused_by "no QMP" "${greets}hello|" 's monitor says "hello"'
 
-# --- Somebody else's QEMU, with the line that we print for it.
+# --- Somebody else's QEMU, with the line that we print for it. Its disk is killed while requests wait for their pages: none is lost,
+# none is done twice.
 others_job() { # NAME LOOKUP
 	{
 		printf '[machine]\ntimeout = 20m\n[tenant vm]\nbackend = vm\nmemory = 128M\nsocket = %s/%s.memory\n' "$PWD" "$1"
@@ -95,6 +100,10 @@ others_qemu() {
 	eval "exec env $line $(qemu_arguments "$2") -smp 1,maxcpus=2 -display none -monitor none" '"${@:3}"'
 }
 others_job other pa-bitmap
+{
+	restarts vm/disk 9
+	printf '[inject late]\naction = delay\ndelay = 3ms\nduration = 1h\n'
+} >>other.ini
 "$INJECT" run other.ini --csv=other.csv --truth other.truth >run.out 2>run.err &
 machine=$!
 wait_for 20 test -S other.memory
@@ -109,6 +118,7 @@ wait $machine
 equal "another's machine: exit" $? 0
 equal "not a byte is wrong" "$(tr -d '\r' <other.console | sed -n 's/^faultline-guest: \(wrong_bytes\|errors\) //p' | xargs)" "0 0"
 equal "and none went past the pager" "$(cells_of other.csv bypassed errors violations)" "0 0 0"
+between "requests that were in flight as the disk was killed were done" "$(cells_of other.csv resubmitted)" 1 1000000
 
 # --- Who writes to a guest's memory by a mapping of his own is noticed, and it is said.
 {

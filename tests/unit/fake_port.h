@@ -231,6 +231,12 @@ void port_io_done(struct port *port, __u16 queue, __u64 iova, __u32 length, __u8
 		port->on_io(port->argument);
 }
 
+bool port_restarts(struct port *port)
+{
+	(void)port;
+	return false;
+}
+
 void port_ios_done(struct port *port, __u16 queue, const struct io_range *ios, __u32 count)
 {
 	for (__u32 i = 0; i < count; i++)

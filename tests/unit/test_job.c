@@ -462,6 +462,9 @@ static void a_mode_has_its_own_keys_and_injections(void **state)
 	release(&built);
 	assert_refused(DISK LOAD "[inject x]\naction = guest_kill\nduration = 1s\n",
 		       "accepted: devices with model=rdma");
+	assert_refused(
+		DISK LOAD "[inject x]\naction = device_restart\nduration = 1s\n",
+		"which no virtual machine drives; accepted: devices of tenants with backend=vm");
 	assert_refused(DISK LOAD "[inject x]\naction = event_late\nduration = 1s\n",
 		       "[inject x] action=event_late needs delay=: a time above 0");
 }
@@ -716,6 +719,7 @@ static void an_action_takes_its_own_keys_only(void **state)
 		{"dead_key", " device probability interval times seed "},
 		{"balloon", " tenant period memory "},
 		{"suspend", " tenant period "},
+		{"device_restart", " device probability interval times seed "},
 	};
 	size_t keys = 0;
 
@@ -768,6 +772,32 @@ static void a_key_is_idle_if_it_is_at_every_point(void **state)
 	assert_int_equal(idle_in("[machine]\niotlb_entries = 8\n[device a]\n", NULL), -EBADMSG);
 }
 
+/* What is accepted is said to its last word, and what a key needs. */
+static void nothing_is_cut_short(void **state)
+{
+	const struct option_table *table = job_options();
+
+	for (size_t i = 0; i < table->row_count; i++) {
+		const struct option_row *row = &table->rows[i];
+		const struct option_choice *last = row->choices;
+		char text[OPTION_ACCEPTED_TEXT];
+
+		for (int need = 0; need < OPTION_NEEDS && row->needs[need].key; need++) {
+			char needs[OPTION_NEED_TEXT];
+
+			option_need_text(&row->needs[need], needs);
+			assert_true(strlen(needs) + 1 < sizeof(needs));
+		}
+		if (row->type != OPTION_CHOICE)
+			continue;
+		while (last[1].name)
+			last++;
+		assert_string_equal(option_accepted(row, text, sizeof(text)) + strlen(text) -
+					    strlen(last->name),
+				    last->name);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -792,6 +822,7 @@ int main(void)
 		cmocka_unit_test(every_row_of_the_table_is_whole),
 		cmocka_unit_test(every_model_is_whole),
 		cmocka_unit_test(an_action_takes_its_own_keys_only),
+		cmocka_unit_test(nothing_is_cut_short),
 		cmocka_unit_test(a_key_is_idle_if_it_is_at_every_point),
 	};
 

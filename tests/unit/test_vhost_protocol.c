@@ -346,6 +346,30 @@ static void nobody_waits_for_parked_requests(void **state)
 	vhost_rig_close(&rig);
 }
 
+/* The device is told to restart while a request waits for its pages: whoever is connected finds it gone, and who comes next is served. */
+static void an_injected_restart_hangs_up(void **state)
+{
+	struct frontend_io io = vhost_rig_io(VIRTIO_BLK_T_IN, 0, RIG_DATA, 0x4000);
+	struct vhost_rig rig;
+	char byte;
+
+	vhost_rig_plan();
+	vhost_rig_inject(INJECT_RESOLVE, 100, 400 * MS);
+	vhost_rig_inject(INJECT_DEVICE_RESTART, 100, 0);
+	vhost_plan.injections[1].times = 1;
+	vhost_rig_open(&rig);
+	vhost_rig_run(&rig, 1, 16);
+	vhost_rig_evict(&rig, RIG_DATA, 0x4000);
+	assert_true(frontend_submit(&rig.front, 0, &io) >= 0);
+	frontend_kick(&rig.front, 0);
+	assert_int_equal(recv(rig.front.socket, &byte, 1, 0), 0);
+	assert_int_equal(vhost_rig_stats(&rig).requests, 0);
+	next_one_is_served(&rig);
+	assert_int_equal(vhost_rig_stats(&rig).connections, 2);
+	assert_int_equal(vhost_rig_stats(&rig).refused, 0);
+	vhost_rig_close(&rig);
+}
+
 static void the_socket_is_ours_alone(void **state)
 {
 	struct vhost_rig rig, second;
@@ -377,6 +401,7 @@ int main(void)
 		cmocka_unit_test(what_has_begun_is_done_before_a_stop),
 		cmocka_unit_test(the_memory_table_changes_in_mid_flight),
 		cmocka_unit_test(nobody_waits_for_parked_requests),
+		cmocka_unit_test(an_injected_restart_hangs_up),
 		cmocka_unit_test(the_socket_is_ours_alone),
 	};
 

@@ -51,6 +51,8 @@ static void control_serve(struct vhost *vhost)
 		got = vhost_receive(vhost, &message, &files);
 		if (got > 0) {
 			atomic_fetch_add(&vhost->messages, 1);
+			if (message.header.request != VHOST_USER_IOTLB_MSG)
+				vhost->restart_look_ns = monotonic_ns() + VHOST_RESTART_LOOK_NS;
 			got = vhost_handle(vhost, &message, &files);
 			got = got ? got : 1;
 		}

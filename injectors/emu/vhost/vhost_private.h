@@ -36,6 +36,7 @@
 #include "injectors/emu/vhost/memory_table.h"
 #include "injectors/emu/vhost/vhost.h"
 #include "injectors/emu/vhost/vhost_iotlb.h"
+#include "lib/base/clock.h"
 #include "lib/base/fail.h"
 
 #define VHOST_MESSAGE_FILES VHOST_USER_REGIONS
@@ -150,6 +151,9 @@ struct vhost_queue {
 	_Atomic __u64 requests, parked, resubmitted;
 };
 
+/* What a driver has said nothing for, at a candidate of INJECT_DEVICE_RESTART. */
+#define VHOST_RESTART_LOOK_NS (100 * NSEC_PER_MSEC)
+
 struct vhost {
 	struct vhost_config config;
 	__u64 bytes; /* of the tenant's memory */
@@ -162,6 +166,7 @@ struct vhost {
 
 	/* Of the connection; the socket's thread's, read by queues that run. */
 	int connected, backend; /* sockets, -1: none */
+	__u64 restart_look_ns;	/* when an injected restart may be next */
 	__u64 features, protocol_features;
 	struct memory_table table;
 	struct vhost_iotlb iotlb;
@@ -202,8 +207,8 @@ struct vhost_files {
 	int file[VHOST_MESSAGE_FILES]; /* -1: taken */
 };
 /*
- * The next message and what came with it; waits. 1; 0: the other side has hung up; -ECANCELED: the device stops; -EPROTO with a sentence; the
- * files are the caller's in any case.
+ * The next message and what came with it; waits. 1; 0: the other side has hung up, or we do (INJECT_DEVICE_RESTART); -ECANCELED: the device
+ * stops; -EPROTO with a sentence; the files are the caller's in any case.
  */
 int vhost_receive(struct vhost *vhost, struct vhost_user_message *message,
 		  struct vhost_files *files);

@@ -93,16 +93,35 @@ static void take_files(struct vhost_files *files, struct msghdr *header)
 	}
 }
 
-/* 1: something can be read, or the other side is gone; -ECANCELED: the device stops. */
+/*
+ * Whether we hang up, as a device does whose process is killed. Else how long nobody needs to ask again, for poll(). Not while a driver
+ * sets the device up: QEMU (7.2) then has lost it for good.
+ */
+static bool restarts(struct vhost *vhost, int *timeout_ms)
+{
+	__u64 now = monotonic_ns();
+
+	if (now >= vhost->restart_look_ns) {
+		vhost->restart_look_ns = now + VHOST_RESTART_LOOK_NS;
+		if (vhost->queue[0].started && port_restarts(vhost->config.port))
+			return true;
+	}
+	*timeout_ms = (int)((vhost->restart_look_ns - now) / NSEC_PER_MSEC) + 1;
+	return false;
+}
+
+/* 1: something can be read, or the other side is gone; 0: we hang up; -ECANCELED: the device stops. */
 static int wait_readable(struct vhost *vhost)
 {
 	struct pollfd polled[] = {{.fd = vhost->stop, .events = POLLIN},
 				  {.fd = vhost->connected, .events = POLLIN},
 				  {.fd = vhost->backend, .events = POLLIN}};
-	int error;
+	int error, timeout_ms;
 
 	for (;;) {
-		if (poll(polled, 3, -1) < 0 && errno != EINTR)
+		if (restarts(vhost, &timeout_ms))
+			return 0;
+		if (poll(polled, 3, timeout_ms) < 0 && errno != EINTR)
 			return failed(-EPROTO, "cannot wait for its front-end: %s",
 				      strerror(errno));
 		if (atomic_load(&vhost->stopping) || polled[0].revents)
@@ -132,7 +151,7 @@ static int receive_all(struct vhost *vhost, void *buffer, size_t bytes, struct v
 		int waited = wait_readable(vhost);
 		ssize_t got;
 
-		if (waited < 0)
+		if (waited <= 0)
 			return waited;
 		got = recvmsg(vhost->connected, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 		if (got < 0 && (errno == EAGAIN || errno == EINTR))

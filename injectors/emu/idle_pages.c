@@ -2,6 +2,7 @@
 #include "injectors/emu/idle_pages.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "injectors/emu/machine_private.h"
@@ -13,6 +14,8 @@
 struct idle_tenant {
 	_Atomic __u32 *used; /* a page: number of the scan that found it used last, 0: none */
 	_Atomic __u64 hand;  /* behind the last page that was found */
+	atomic_bool *
+		there; /* of a virtual machine, a page: present at the last scan, and not found to be taken since; else NULL */
 };
 
 struct idle_pages {
@@ -31,7 +34,10 @@ int idle_pages_create(struct idle_pages **idle, struct machine *machine)
 		__u64 pages = machine->tenants[i].config.memory >> PAGE_BITS;
 
 		new->tenants[i].used = calloc(pages, sizeof(*new->tenants[i].used));
-		enough = new->tenants[i].used;
+		if (machine->tenants[i].config.backend == MEMORY_VM)
+			new->tenants[i].there = calloc(pages, sizeof(*new->tenants[i].there));
+		enough = new->tenants[i].used &&
+			 (new->tenants[i].there || machine->tenants[i].config.backend != MEMORY_VM);
 	}
 	if (new)
 		new->machine = machine;
@@ -45,8 +51,10 @@ int idle_pages_create(struct idle_pages **idle, struct machine *machine)
 
 void idle_pages_destroy(struct idle_pages *idle)
 {
-	for (__u32 i = 0; idle && i < idle->machine->config.tenant_count; i++)
+	for (__u32 i = 0; idle && i < idle->machine->config.tenant_count; i++) {
 		free((void *)idle->tenants[i].used);
+		free((void *)idle->tenants[i].there);
+	}
 	free(idle);
 }
 
@@ -67,6 +75,30 @@ static void scan_piece(struct idle_pages *idle, __u32 index, __u64 base, __u32 c
 					      memory_order_relaxed);
 }
 
+/* Those that were not there before have been touched. */
+static void scan_returned(struct idle_pages *idle, __u32 index, __u64 base, __u32 count)
+{
+	struct guest_memory *memory = idle->machine->tenants[index].memory;
+	struct idle_tenant *tenant = &idle->tenants[index];
+	unsigned char looks[LOOK_PAGES];
+
+	if (guest_memory_look(memory, base << PAGE_BITS, count, looks))
+		return;
+	for (__u32 i = 0; i < count; i++) {
+		bool there = looks[i] & PAGE_LOOK_HELD;
+
+		if (there && !atomic_load_explicit(&tenant->there[base + i], memory_order_relaxed))
+			atomic_store_explicit(&tenant->used[base + i], idle->scans,
+					      memory_order_relaxed);
+		atomic_store_explicit(&tenant->there[base + i], there, memory_order_relaxed);
+	}
+}
+
+static __u32 piece_pages(__u64 pages, __u64 base, __u32 most)
+{
+	return pages - base < most ? (__u32)(pages - base) : most;
+}
+
 void idle_pages_scan(struct idle_pages *idle)
 {
 	idle->scans++;
@@ -74,8 +106,9 @@ void idle_pages_scan(struct idle_pages *idle)
 		__u64 pages = idle->machine->tenants[i].config.memory >> PAGE_BITS;
 
 		for (__u64 base = 0; base < pages; base += SCAN_PAGES)
-			scan_piece(idle, i, base,
-				   pages - base < SCAN_PAGES ? (__u32)(pages - base) : SCAN_PAGES);
+			scan_piece(idle, i, base, piece_pages(pages, base, SCAN_PAGES));
+		for (__u64 base = 0; idle->tenants[i].there && base < pages; base += LOOK_PAGES)
+			scan_returned(idle, i, base, piece_pages(pages, base, LOOK_PAGES));
 	}
 }
 
@@ -162,12 +195,15 @@ __u32 idle_pages_find(struct idle_pages *idle, __u32 tenant, __u64 first, __u64 
 
 	want = want < IDLE_PAGES_MOST ? want : IDLE_PAGES_MOST;
 	for (__u64 done = 0; want && done < pages; done += LOOK_PAGES)
-		find_in_piece(idle, tenant, first + done,
-			      pages - done < LOOK_PAGES ? (__u32)(pages - done) : LOOK_PAGES, hand,
-			      heap, &size, want);
+		find_in_piece(idle, tenant, first + done, piece_pages(pages, done, LOOK_PAGES),
+			      hand, heap, &size, want);
 	count = size;
 	while (size) {
 		found[size - 1] = heap[0].page;
+		/* Whoever asks takes it: it may be back before the next scan. */
+		if (idle->tenants[tenant].there)
+			atomic_store_explicit(&idle->tenants[tenant].there[heap[0].page], false,
+					      memory_order_relaxed);
 		size--;
 		idle_sink(heap, size, 0, heap[size]);
 	}

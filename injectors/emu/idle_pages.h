@@ -2,7 +2,8 @@
 /*
  * Which pages no device has used for longest, by the accessed bits of the IOPTs: each scan takes the bits of all
  * devices and notes its own number at the pages that had one. Uses by guests' CPUs are not seen, as a host does not see them
- * in I/O page tables.
+ * in I/O page tables. Of a virtual machine's pages one thing is: those that have come since the scan before count as used, too,
+ * without which those of CPUs alone would go again and again, and the devices' never.
  */
 #ifndef FAULTLINE_IDLE_PAGES_H
 #define FAULTLINE_IDLE_PAGES_H

@@ -250,22 +250,26 @@ static int check_reclaim_kind(const struct plan_builder *b)
 		job_where(b->job, b->job->machine.where, "reclaim_kind"));
 }
 
-/* Nobody sees which pages a virtual machine's CPUs have used. */
+/* Nobody sees which pages a virtual machine's CPUs have used: what its devices have, or came back, is all that is known. */
 static int check_unseen(const struct plan_builder *b)
 {
 	const struct machine_config *machine = &b->plan->machine;
-	const char *key = machine->reclaim_order == RECLAIM_IDLE ? "reclaim_order"
-			  : machine->memory_limit		 ? "memory_limit"
-								 : NULL;
 
-	if (!key)
-		return 0;
-	return failed(
-		-EBADMSG,
-		"%s: [machine] %s goes by what was used last, which of a virtual machine nobody "
-		"sees; accepted: %s",
-		job_where(b->job, b->job->machine.where, key), key,
-		machine->memory_limit ? "0, and reclaim_percent=" : "random");
+	if (machine->memory_limit)
+		return failed(
+			-EBADMSG,
+			"%s: [machine] memory_limit goes by what was used last, which of a virtual "
+			"machine nobody sees; accepted: 0, and reclaim_percent=",
+			job_where(b->job, b->job->machine.where, "memory_limit"));
+	for (__u32 d = 0; machine->reclaim_order == RECLAIM_IDLE && d < machine->device_count; d++)
+		if (machine->devices[d].lookup == LOOKUP_UFFD)
+			return failed(
+				-EBADMSG,
+				"%s: [machine] reclaim_order=idle goes by what devices look up, and "
+				"%s has lookup=uffd; accepted: random, or another lookup",
+				job_where(b->job, b->job->machine.where, "reclaim_order"),
+				machine->devices[d].name);
+	return 0;
 }
 
 int plan_check_vms(const struct plan_builder *b)

@@ -454,8 +454,9 @@ broken vm-integrity the_balloon_takes_and_gives_back 's/rest_balloon=16M //' --s
 broken vm-integrity "not_a_wrong_byte devices_met_it iovas_are_translated nothing_bypassed the_disk_is_killed_and_comes_back nothing_broken" \
 	'/the_disk_is/s/== 1/> 1/; /^not_a_wrong/s/==/>/; /^devices/s/>/</; /iovas_are/s/> 50/< 50/; /^nothing/s/==/>/' --set "sweep.lookup=disk.lookup: uffd"
 broken vm-reclaim "what_is_taken_comes_back faults_come_with_reclaim what_is_pinned_does_not_fault" \
-	--set "sweep.reclaim=machine.reclaim_percent: 0, 1"
-broken vm-reclaim "nothing_is_taken_without nothing_broken" '/^nothing_is/s/reclaim=0/reclaim=last/g; /^nothing_broken/s/bypassed ==/bypassed >/'
+	--set "sweep.reclaim=machine.reclaim_percent: 1"
+broken vm-reclaim "nothing_is_taken_without queues_are_blocked_for_less adp_pins_less its_pins_avoid_more nothing_broken" \
+	'/^nothing_is/s/baseline/reclaim=last/g; /queues_are/s/< 1.5/> 1.5/; /^adp_pins/s/0 </99 </; /^its_pins/s/> 1.1/< 1.1/; /^nothing_broken/s/bypassed ==/bypassed >/'
 broken vm-sensitivity "one_shape each_takes_as_long the_guest_sees_it evicted_pages_fault all_of_them_are_seen_through nothing_broken" \
 	'/one_shape/s/ > 1.5/ < 0.5/; /^each/s/> 10ms/< 10ms/; /^the_guest/s/> 10ms/< 10ms/; /^evicted/s/<= 1.1/> 2/; /^all_of/s/==/</; /^nothing/s/guest_wrong_bytes(machine=vm) ==/guest_wrong_bytes(machine=vm) >/'
 

@@ -125,6 +125,38 @@ static void a_huge_entry_is_used_as_a_whole(void **state)
 	assert_true(found[0] < ALL);
 }
 
+static void brought_back(__u64 page)
+{
+	assert_int_equal(
+		guest_memory_populate(rig->tenants[0].memory, page * PAGE_BYTES, PAGE_BYTES), 0);
+}
+
+/* Of a virtual machine's pages one that has come since the last scan has been used, by whomever. */
+static void what_comes_counts_of_a_virtual_machine(void **state)
+{
+	build((struct rig_config){0}, false);
+	idle_pages_destroy(idle);
+	rig->tenants[0].config.backend = MEMORY_VM;
+	assert_int_equal(idle_pages_create(&idle, rig), 0);
+	idle_pages_scan(idle);
+	/* Away at a scan. */
+	assert_int_equal(evict_page(rig, 0, 5 * PAGE_BYTES, EVICT_MAJOR), 0);
+	idle_pages_scan(idle);
+	brought_back(5);
+	idle_pages_scan(idle);
+	/* Between two scans: whoever has found it takes it. */
+	assert_int_equal(find(2, 1, 1), 1);
+	assert_int_equal(evict_page(rig, 0, 2 * PAGE_BYTES, EVICT_MAJOR), 0);
+	brought_back(2);
+	idle_pages_scan(idle);
+	assert_int_equal(find(0, 8, 8), 8);
+	assert_int_equal(found[6], 5);
+	assert_int_equal(found[7], 2);
+	for (int i = 0; i < 6; i++)
+		assert_true(found[i] != 5 && found[i] != 2);
+	rig->tenants[0].config.backend = MEMORY_PAGER;
+}
+
 /* The reclaimer goes by it: what is used stays, whatever it takes of the rest. */
 static void the_reclaimer_takes_what_is_idle(void **state)
 {
@@ -162,6 +194,7 @@ int main(void)
 		IDLE_TEST(the_longest_idle_comes_first),
 		IDLE_TEST(absent_and_pinned_pages_are_not_found),
 		IDLE_TEST(equals_take_turns),
+		IDLE_TEST(what_comes_counts_of_a_virtual_machine),
 		IDLE_TEST(a_huge_entry_is_used_as_a_whole),
 		IDLE_TEST(the_reclaimer_takes_what_is_idle),
 	};

@@ -97,8 +97,9 @@ static void keys_of_others_are_refused(void **state)
 	refused(QEMU("") DISK "read_only_percent = 3\n", ":6: [device disk] read_only_percent");
 	refused(QEMU("") DISK "page_size = 2M\n[machine]\npremap = yes\n", "page_size");
 	refused(QEMU("") DISK "lookup = uffd\nfile_direct = yes\n", "file_direct=yes of disk pins");
-	refused("[machine]\nreclaim_order = idle\nreclaim_percent = 10\n" QEMU("") DISK,
-		":2: [machine] reclaim_order goes by what was used last");
+	refused("[machine]\nreclaim_order = idle\nreclaim_percent = 10\n" QEMU("") DISK
+		"lookup = uffd\n",
+		":2: [machine] reclaim_order=idle goes by what devices look up, and disk has");
 	refused("[machine]\nmemory_limit = 32M\n" QEMU("") DISK, ":2: [machine] memory_limit");
 }
 

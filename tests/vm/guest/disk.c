@@ -30,7 +30,9 @@ struct part {
 	uint64_t first; /* block of LOAD_PAGE */
 	uint64_t blocks;
 	uint64_t random;
-	char *buffer;
+	char *memory; /* of memory_bytes, of which ... */
+	char *buffer; /* ... this is the operation's */
+	uint64_t memory_bytes;
 	struct load_result done;
 };
 
@@ -133,6 +135,8 @@ static void operate(struct part *part)
 	uint64_t count = 1 + random_below(&part->random, most < part->blocks ? most : part->blocks);
 	uint64_t block = part->first + random_below(&part->random, part->blocks - count + 1);
 
+	if (part->buffer + count * LOAD_PAGE > part->memory + part->memory_bytes)
+		part->buffer = part->memory;
 	if (kind < options->disk_write_percent)
 		write_blocks(part, block, count);
 	else if ((kind -= options->disk_write_percent) < options->disk_zero_percent && part->direct)
@@ -141,6 +145,7 @@ static void operate(struct part *part)
 		discard_blocks(part, block, count);
 	else if (read_blocks(part, block, count))
 		verify(part->load, part->buffer, block, count);
+	part->buffer += count * LOAD_PAGE;
 	if (!part->direct && random_below(&part->random, 13) == 0) {
 		if (fdatasync(part->fd))
 			load_error(part->load, "flush", errno);
@@ -160,9 +165,11 @@ static bool part_open(struct part *part, struct load *load, uint64_t number, boo
 	part->blocks = usable / parts(options);
 	part->first = 1 + number * part->blocks;
 	part->random = options->seed * 7919 + number + load->boots * 104729;
-	part->buffer = aligned_alloc(LOAD_PAGE, options->disk_block);
+	part->memory_bytes = options->disk_buffer > options->disk_block ? options->disk_buffer
+									: options->disk_block;
+	part->memory = part->buffer = aligned_alloc(LOAD_PAGE, part->memory_bytes);
 	part->fd = open(options->disk, O_RDWR | O_CLOEXEC | (direct ? O_DIRECT : 0));
-	if (part->fd >= 0 && part->buffer && part->blocks)
+	if (part->fd >= 0 && part->memory && part->blocks)
 		return true;
 	load_error(load, options->disk, part->fd < 0 ? errno : EINVAL);
 	return false;
@@ -172,7 +179,7 @@ static void part_close(struct part *part)
 {
 	if (part->fd >= 0)
 		close(part->fd);
-	free(part->buffer);
+	free(part->memory);
 	free(part);
 }
 

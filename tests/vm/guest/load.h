@@ -47,6 +47,7 @@ struct load_options {
 	uint64_t disk_buffered;
 	uint64_t disk_operations;
 	uint64_t disk_block;
+	uint64_t disk_buffer;
 	uint64_t disk_write_percent;
 	uint64_t disk_zero_percent;
 	uint64_t disk_discard_percent;

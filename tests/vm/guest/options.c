@@ -34,6 +34,8 @@ static const struct number_option numbers[] = {
 	NUMBER(disk_buffered, "threads through the page cache, which they drop again and again"),
 	NUMBER(disk_operations, "of each thread (0: until time is up)"),
 	NUMBER(disk_block, "bytes of the largest operation, a multiple of 4K"),
+	NUMBER(disk_buffer,
+	       "bytes of memory that the operations of a thread go round (0: those of the largest)"),
 	NUMBER(disk_write_percent, "of operations"),
 	NUMBER(disk_zero_percent, "of operations: write zeroes"),
 	NUMBER(disk_discard_percent, "of operations: discard, then written"),

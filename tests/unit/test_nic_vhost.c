@@ -75,6 +75,30 @@ static void frames_under_evictions(void **state)
 	}
 }
 
+/* Pages of 32 buffers come by one request: of 33 frames that come one after the other two are held, the first and the last. */
+static void following_buffers_are_asked_for(void **state)
+{
+	for (int policy = RX_POLICY_cache; policy <= RX_POLICY_backup; policy++) {
+		struct frame_totals totals;
+		struct net_rig rig;
+
+		net_plan((enum rx_policy_index)policy, 1);
+		net_settings()->prefault = 31;
+		net_open(&rig, NULL);
+		for (__u32 i = 0; i < NET_SIZE; i++) {
+			vhost_rig_evict(&rig.v, NET_RX_AT(0, i) & ~(PAGE_BYTES - 1), 1);
+			vhost_rig_evict(&rig.v, (NET_RX_AT(0, i) & ~(PAGE_BYTES - 1)) + PAGE_BYTES, 1);
+		}
+		for (__u32 i = 0; i < 33; i++) {
+			net_send(&rig, 0);
+			net_settle(&rig);
+		}
+		totals = net_close(&rig);
+		assert_int_equal(totals.delivered, 33);
+		assert_int_equal(totals.held_ever, 2);
+	}
+}
+
 /* What is not received yet as a driver stops is lost, no chain is lost or given back twice, and it goes on where it was. */
 static void stops_and_goes_on(void **state)
 {
@@ -276,6 +300,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_frame_comes_back),
 		cmocka_unit_test(frames_under_evictions),
+		cmocka_unit_test(following_buffers_are_asked_for),
 		cmocka_unit_test(stops_and_goes_on),
 		cmocka_unit_test(front_ends_come_and_go),
 		cmocka_unit_test(memory_table_in_mid_flight),

@@ -34,6 +34,16 @@ bool nic_asks_for(const struct nic *nic, __u64 page)
 	return false;
 }
 
+bool ring_faulted_since(const struct nic_ring *ring, __u64 since_ns)
+{
+	if (ring->fault_over_ns >= since_ns)
+		return true;
+	for (__u32 i = 0; i < ring->nic->settings.fault_limit; i++)
+		if (ring->requests[i].open)
+			return true;
+	return false;
+}
+
 /* Of a request that found too few group indices some pages have no group: they are asked for with the next one. */
 static struct nic_blame blame_page(const struct nic_request *request, __u32 index)
 {
@@ -117,6 +127,7 @@ static void request_done(struct port_request *port_request, int error)
 		if (!i || request->group[i] != request->group[i - 1])
 			account_fault_over(nic, request->group[i]);
 	request->open = false;
+	ring->fault_over_ns = monotonic_ns();
 	/* Another ring may have wanted this page, or found no room for a request of its own. */
 	for (__u32 r = 0; r < nic->queues; r++)
 		if (error)
@@ -144,20 +155,14 @@ static void add_page(struct port_request *request, const struct nic *nic, __u64 
 /* The absent ones among the buffers from a position on. */
 static void add_following(struct port_request *request, struct nic_ring *ring, __u64 next)
 {
-	struct nic *nic = ring->nic;
+	__u32 prefault = ring->nic->settings.prefault;
 	__u64 absent[PORT_REQUEST_PAGES];
 
-	for (__u32 i = 0; i < nic->settings.prefault && next + i < ring->state.tail; i++) {
-		const struct nic_descriptor *descriptor =
-			&ring->posted[rx_ring_slot(&ring->state, next + i)];
-		int count = port_dma_try(nic->port, ring->port_queue, nic->pasid,
-					 descriptor->address, descriptor->length, true, &nic->probe,
-					 absent, PORT_REQUEST_PAGES);
+	for (__u32 i = 0; i < prefault && next + i < ring->state.tail; i++) {
+		int count = ring->way->absent(ring, next + i, absent);
 
-		if (!count)
-			port_dma_end(nic->port, &nic->probe);
 		for (int p = 0; p < count; p++)
-			add_page(request, nic, absent[p]);
+			add_page(request, ring->nic, absent[p]);
 	}
 }
 

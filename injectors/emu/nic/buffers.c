@@ -16,6 +16,15 @@ int ring_try(struct nic_ring *ring, __u64 iova, __u64 length, bool write, struct
 			    write, dma, absent, PORT_REQUEST_PAGES);
 }
 
+int ring_absent(struct nic_ring *ring, __u64 iova, __u64 length, __u64 absent[PORT_REQUEST_PAGES])
+{
+	int count = ring_try(ring, iova, length, true, &ring->nic->probe, absent);
+
+	if (!count)
+		port_dma_end(ring->nic->port, &ring->nic->probe);
+	return count > 0 ? count : 0;
+}
+
 int ring_dma(struct nic_ring *ring, __u64 iova, __u64 length, bool write, struct dma *dma,
 	     __u64 *page)
 {
@@ -104,7 +113,7 @@ void ring_report(struct nic_ring *ring)
 
 /* Each piece of memory is an access of its own, the last one the frame's I/O. */
 static void report_write(struct nic_ring *ring, const struct nic_store *store, __u32 length,
-			 __u64 arrived_ns, __u64 now_ns)
+			 __u8 code, __u64 arrived_ns, __u64 now_ns)
 {
 	for (__u32 i = 0; i < store->ranges && length; i++) {
 		const struct dma *range = store->range[i];
@@ -117,7 +126,7 @@ static void report_write(struct nic_ring *ring, const struct nic_store *store, _
 			.address = range->iova,
 			.length = piece,
 			.flags = EVENT_WRITE,
-			.code = IO_OK | (length ? IO_PART : 0),
+			.code = code | (length ? IO_PART : 0),
 			.start_ns = arrived_ns,
 			.end_ns = now_ns,
 		};
@@ -148,10 +157,12 @@ static void store_fill(struct nic *nic, const struct nic_store *store, __u64 off
 static const struct virtio_net_hdr_v1 plain_header = {.num_buffers = 1};
 
 void ring_write(struct nic_ring *ring, __u64 position, __u32 count, const struct nic_frame *frame,
-		struct nic_store *store, __u64 now_ns)
+		struct nic_store *store, bool held, __u64 now_ns)
 {
 	__u32 left = frame->length, buffer = ring->state.buffer_bytes;
 	__u32 prefix = ring->prefix_bytes;
+	/* What is held behind frames that wait for the guest's buffers alone has met no fault. */
+	__u8 code = held && ring_faulted_since(ring, frame->arrived_ns) ? IO_FAULTED : IO_OK;
 
 	if (prefix)
 		store_fill(ring->nic, store, 0, (const unsigned char *)&plain_header, prefix);
@@ -162,7 +173,7 @@ void ring_write(struct nic_ring *ring, __u64 position, __u32 count, const struct
 		complete(ring, position + i, filled, i + 1 == count ? NIC_LAST : 0);
 		left -= filled;
 	}
-	report_write(ring, store, prefix + frame->length, frame->arrived_ns, now_ns);
+	report_write(ring, store, prefix + frame->length, code, frame->arrived_ns, now_ns);
 	references_drop(ring->nic, store);
 }
 

@@ -71,6 +71,8 @@ struct ring_way {
 	void (*fetch)(struct nic_ring *ring);
 	/* As ring_take(). */
 	bool (*take)(struct nic_ring *ring, __u64 position, struct nic_store *store, __u64 *page);
+	/* Pages of the buffer at `position` that are absent now, at most PORT_REQUEST_PAGES: how many. Nothing is asked for. */
+	int (*absent)(struct nic_ring *ring, __u64 position, __u64 absent[PORT_REQUEST_PAGES]);
 	/* Makes up to `count` completions from `published` on known. How many. */
 	__u32 (*publish)(struct nic_ring *ring, __u32 count);
 	/* Tells the guest of what is. */
@@ -91,6 +93,7 @@ struct nic_ring {
 	bool retry;		 /* something absent may be present now */
 	__u64 retry_ns;		 /* try again then; 0: somebody will tell */
 	__u64 ask_ns;		 /* no page is asked for before */
+	__u64 fault_over_ns;	 /* when the newest of its requests was over; 0: none has been */
 	unsigned int unanswered; /* times that it had to wait for that, since an answer came */
 	bool refused;		 /* the newest request was, before anybody could answer it */
 	struct nic_wants wants;	 /* of the frame that is being placed */
@@ -213,6 +216,8 @@ void nic_await_rings(struct nic *nic);
 /* Tries, and says which pages of it are absent, at most PORT_REQUEST_PAGES; as port_dma_try(). */
 int ring_try(struct nic_ring *ring, __u64 iova, __u64 length, bool write, struct dma *dma,
 	     __u64 absent[PORT_REQUEST_PAGES]);
+/* Which of these pages are absent now, at most PORT_REQUEST_PAGES: how many; no reference is kept. */
+int ring_absent(struct nic_ring *ring, __u64 iova, __u64 length, __u64 absent[PORT_REQUEST_PAGES]);
 /* 0 with references, 1: absent and asked for, *page being the first that is, or a negative errno. */
 int ring_dma(struct nic_ring *ring, __u64 iova, __u64 length, bool write, struct dma *dma,
 	     __u64 *page);
@@ -233,9 +238,9 @@ static inline bool ring_take(struct nic_ring *ring, __u64 position, struct nic_s
 }
 void store_prepare(struct nic_store *store);
 void references_drop(struct nic *nic, struct nic_store *store);
-/* Writes a frame into the buffers from `position` on, whose references the store has, and lets these go. */
+/* Writes a frame into the buffers from `position` on, whose references the store has, and lets these go. `held`: it had to wait. */
 void ring_write(struct nic_ring *ring, __u64 position, __u32 count, const struct nic_frame *frame,
-		struct nic_store *store, __u64 now_ns);
+		struct nic_store *store, bool held, __u64 now_ns);
 /* These buffers come back with nothing in them. */
 void ring_write_nothing(struct nic_ring *ring, __u64 position, __u32 count);
 /* Tells the access log what has been written. */
@@ -256,6 +261,8 @@ void ring_ask(struct nic_ring *ring);
  * that the ring waits for. Unknown: neither. */
 struct nic_blame ring_blame(const struct nic_ring *ring, __u64 page);
 bool nic_asks_for(const struct nic *nic, __u64 page);
+/* Whether a request of this ring was open at or after that instant. */
+bool ring_faulted_since(const struct nic_ring *ring, __u64 since_ns);
 
 /* receive.c */
 /* What is held for a ring that was stopped takes no room from others. */

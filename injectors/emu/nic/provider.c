@@ -46,7 +46,8 @@ static void deliver_held(struct nic_ring *ring, const struct rx_held *held)
 	struct nic_frame frame = nic_frame_held(nic, &held->frame);
 	__u32 advanced;
 
-	ring_write(ring, held->position, held->count, &frame, &nic->provider_store, monotonic_ns());
+	ring_write(ring, held->position, held->count, &frame, &nic->provider_store, true,
+		   monotonic_ns());
 	advanced = rx_ring_resolve(&ring->state, held->bit, held->count, frame.length, true);
 	account_delivered(ring, &frame, HOLD_BACKUP);
 	if (advanced)

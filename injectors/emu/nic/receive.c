@@ -80,7 +80,8 @@ static void frame_arrives(struct nic_ring *ring, const struct nic_frame *frame)
 		ring->absent_page = ring->first_absent;
 	switch (verdict.place) {
 	case RX_STORE:
-		ring_write(ring, verdict.position, verdict.count, frame, &nic->store, nic->now_ns);
+		ring_write(ring, verdict.position, verdict.count, frame, &nic->store, false,
+			   nic->now_ns);
 		account_delivered(ring, frame, 0);
 		return;
 	case RX_BACKUP:
@@ -146,7 +147,7 @@ static void release_cached(struct nic_ring *ring)
 	while (rx_ring_next(&ring->state, &state, &verdict)) {
 		struct nic_frame frame = nic_frame_held(ring->nic, &state);
 
-		ring_write(ring, verdict.position, verdict.count, &frame, &ring->nic->store,
+		ring_write(ring, verdict.position, verdict.count, &frame, &ring->nic->store, true,
 			   ring->nic->now_ns);
 		account_delivered(ring, &frame, HOLD_CACHE);
 		any = true;

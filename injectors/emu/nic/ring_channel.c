@@ -180,9 +180,18 @@ static void channel_interrupt(struct nic_ring *ring)
 	doorbell_ring(&ring->registers->interrupt);
 }
 
+static int channel_absent(struct nic_ring *ring, __u64 position, __u64 absent[PORT_REQUEST_PAGES])
+{
+	const struct nic_descriptor *descriptor =
+		&ring->posted[rx_ring_slot(&ring->state, position)];
+
+	return ring_absent(ring, descriptor->address, descriptor->length, absent);
+}
+
 const struct ring_way ring_channel = {
 	.fetch = channel_fetch,
 	.take = channel_take_buffer,
+	.absent = channel_absent,
 	.publish = channel_publish,
 	.interrupt = channel_interrupt,
 };

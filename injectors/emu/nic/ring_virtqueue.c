@@ -174,6 +174,24 @@ static bool virtqueue_take(struct nic_ring *ring, __u64 position, struct nic_sto
 	return false;
 }
 
+/* A chain whose translation is not known yet, or that makes no sense, is seen to when its turn comes. */
+static int virtqueue_absent(struct nic_ring *ring, __u64 position, __u64 absent[PORT_REQUEST_PAGES])
+{
+	struct io_range piece[NIC_RANGES];
+	__u32 missing = 0;
+	int pieces = 0;
+
+	if (ring->virtqueue->runs && !ring->virtqueue->stray)
+		pieces = vhost_request_locate(chain_at(ring, position), true, piece, NIC_RANGES);
+	for (int i = 0; i < pieces; i++) {
+		__u64 some[PORT_REQUEST_PAGES];
+
+		pieces_absent(absent, &missing, some,
+			      ring_absent(ring, piece[i].address, piece[i].length, some));
+	}
+	return (int)missing;
+}
+
 /* The virtqueue's thread reads them where they are. */
 static __u32 virtqueue_publish(struct nic_ring *ring, __u32 count)
 {
@@ -189,6 +207,7 @@ static void virtqueue_interrupt(struct nic_ring *ring)
 const struct ring_way ring_virtqueue = {
 	.fetch = virtqueue_fetch,
 	.take = virtqueue_take,
+	.absent = virtqueue_absent,
 	.publish = virtqueue_publish,
 	.interrupt = virtqueue_interrupt,
 };

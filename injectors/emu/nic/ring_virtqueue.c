@@ -371,7 +371,7 @@ long ring_virtqueue_pages(struct nic_ring *ring, __u64 *pages, __u32 limit)
 	long count = 0;
 
 	for (__u64 at = ring->state.head; vq->runs && at < ring->state.tail; at++) {
-		int pieces = vhost_request_locate(chain_at(ring, at), true, piece, NIC_RANGES);
+		int pieces = vhost_request_known(chain_at(ring, at), true, piece, NIC_RANGES);
 
 		for (int i = 0; i < pieces; i++) {
 			__u64 page =

@@ -177,6 +177,9 @@ __u32 vhost_request_ranges(struct vhost_request *request, bool writable, __u64 a
 int vhost_request_locate(struct vhost_request *request, bool writable, struct io_range *ranges,
 			 __u32 room);
 int vhost_request_await(struct vhost_request *request, bool writable);
+/* The same as far as it is known: -EAGAIN, and nobody is asked. For who does no DMA. */
+int vhost_request_known(struct vhost_request *request, bool writable, struct io_range *ranges,
+			__u32 room);
 /* To be tried again in a while: VHOST_PARKED, for serve() to return. */
 int vhost_request_retry(struct vhost_request *request);
 /* Ends one that was kept. */

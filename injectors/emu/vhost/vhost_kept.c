@@ -72,6 +72,14 @@ static int locate(struct vhost_request *request, bool writable, struct located *
 	return error ? error : (int)found->count;
 }
 
+int vhost_request_known(struct vhost_request *request, bool writable, struct io_range *ranges,
+			__u32 room)
+{
+	struct located found = {.ranges = ranges, .room = room};
+
+	return locate(request, writable, &found);
+}
+
 int vhost_request_locate(struct vhost_request *request, bool writable, struct io_range *ranges,
 			 __u32 room)
 {

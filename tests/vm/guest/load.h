@@ -52,9 +52,11 @@ struct load_options {
 	uint64_t disk_zero_percent;
 	uint64_t disk_discard_percent;
 
+	char net_address[16];
+
 	uint64_t reboots;
 	char end[16];
-	char run[512];
+	char run[1024];
 	char wrong[16];
 };
 
@@ -89,6 +91,8 @@ bool load_option(struct load_options *options, const char *word);
 void load_options_init(struct load_options *options);
 
 uint64_t clock_ns(void);
+/* A line for whoever reads the console. */
+void say(const char *key, uint64_t value);
 bool load_is_over(const struct load *load);
 /* A number below `limit`, from a state that is its owner's. */
 uint64_t random_below(uint64_t *state, uint64_t limit);
@@ -121,6 +125,11 @@ extern const struct work churn_work, tmpfs_work, disk_work, buffered_work;
 bool disk_begin(struct load *load);
 /* After all threads: all of it is read and compared; then it is marked for the boot that follows. */
 void disk_end(struct load *load);
+
+/* Before any thread: the network card has the address that was asked for, if one was, and is up. */
+bool network_begin(struct load *load);
+/* After all traffic, which began then: waits until no connection is left and nothing comes any more, and tells what was counted. */
+void network_end(struct load *load, uint64_t begin_ns);
 
 /* First process: file systems, modules, /dev. False with a sentence on the console. */
 bool machine_begin(void);

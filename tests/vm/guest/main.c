@@ -92,7 +92,7 @@ static void run_threads(struct load *load)
 		pthread_join(workers[i].thread, NULL);
 }
 
-static void say(const char *key, uint64_t value)
+void say(const char *key, uint64_t value)
 {
 	printf("faultline-guest: %s %llu\n", key, (unsigned long long)value);
 }
@@ -232,7 +232,7 @@ int main(int argc, char **argv)
 	static struct load_options options;
 	static struct load load = {.options = &options, .result.lock = PTHREAD_MUTEX_INITIALIZER};
 	bool good = machine_begin();
-	uint64_t begin = clock_ns();
+	uint64_t begin = clock_ns(), traffic;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	load_options_init(&options);
@@ -244,14 +244,16 @@ int main(int argc, char **argv)
 	}
 	if (options.seconds)
 		load.end_ns = begin + options.seconds * 1000000000u;
-	if (good && disk_begin(&load)) {
+	if (good && disk_begin(&load) && network_begin(&load)) {
 		printf("faultline-guest-begins\n");
 		for (uint64_t round = 0; round < options.rounds; round++) {
 			if (round)
 				rest(&options);
 			run_threads(&load);
 		}
+		traffic = clock_ns();
 		run_command(options.run);
+		network_end(&load, traffic);
 		disk_end(&load);
 		report(&load, begin);
 	} else {

@@ -77,6 +77,8 @@ bool load_option(struct load_options *options, const char *word)
 		return text(value, options->end, sizeof(options->end));
 	if (!strncmp(word, "run=", length + 1))
 		return text(value, options->run, sizeof(options->run));
+	if (!strncmp(word, "net_address=", length + 1))
+		return text(value, options->net_address, sizeof(options->net_address));
 	if (!strncmp(word, "wrong=", length + 1))
 		return text(value, options->wrong, sizeof(options->wrong));
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)

@@ -87,7 +87,8 @@ static void following_buffers_are_asked_for(void **state)
 		net_open(&rig, NULL);
 		for (__u32 i = 0; i < NET_SIZE; i++) {
 			vhost_rig_evict(&rig.v, NET_RX_AT(0, i) & ~(PAGE_BYTES - 1), 1);
-			vhost_rig_evict(&rig.v, (NET_RX_AT(0, i) & ~(PAGE_BYTES - 1)) + PAGE_BYTES, 1);
+			vhost_rig_evict(&rig.v, (NET_RX_AT(0, i) & ~(PAGE_BYTES - 1)) + PAGE_BYTES,
+					1);
 		}
 		for (__u32 i = 0; i < 33; i++) {
 			net_send(&rig, 0);
@@ -231,9 +232,12 @@ static void buffers_behind_an_iommu(void **state)
 			net_send(&rig, 0);
 			take_and_remap(&rig);
 		}
-		do
+		/* On a busy machine all may come while the first page is on its way. */
+		do {
+			if (net_settled(&rig))
+				net_send(&rig, 0);
 			take_and_remap(&rig);
-		while (!net_settled(&rig));
+		} while (!net_settled(&rig) || !rig.received);
 		vhost_iotlb_stats(rig.nic->vhost, &stats);
 		totals = net_close(&rig);
 		print_message(
@@ -246,7 +250,7 @@ static void buffers_behind_an_iommu(void **state)
 		assert_true(stats.invalidations >= 2 * rig.received);
 		assert_true(stats.misses > rig.received);
 		if (policy == RX_POLICY_backup)
-			assert_int_equal(rig.received, 211);
+			assert_int_equal(rig.received, rig.sent);
 	}
 }
 

@@ -152,12 +152,19 @@ static void add_page(struct port_request *request, const struct nic *nic, __u64 
 		request->pages[request->count++] = page;
 }
 
-/* The absent ones among the buffers from a position on. */
+/*
+ * The absent ones among the buffers from a position on. Buffers before the next free one have frames already, or frames that are held
+ * for them and ask themselves: what has been written may be gone from the guest's IOMMU as soon as the head has passed it, while
+ * its translation is still being asked for.
+ */
 static void add_following(struct port_request *request, struct nic_ring *ring, __u64 next)
 {
+	__u64 free = ring->state.head + ring->state.head_offset;
 	__u32 prefault = ring->nic->settings.prefault;
 	__u64 absent[PORT_REQUEST_PAGES];
 
+	if (next < free)
+		next = free;
 	for (__u32 i = 0; i < prefault && next + i < ring->state.tail; i++) {
 		int count = ring->way->absent(ring, next + i, absent);
 

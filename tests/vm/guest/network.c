@@ -19,7 +19,15 @@
 #define TCP_LISTENS  10
 
 /* /proc/net/dev: eight numbers of what was received, eight of what was sent. */
-enum { RECEIVED_BYTES, RECEIVED, RECEIVE_ERRORS, RECEIVE_DROPS, SENT_BYTES = 8, SENT, COUNTERS = 16 };
+enum {
+	RECEIVED_BYTES,
+	RECEIVED,
+	RECEIVE_ERRORS,
+	RECEIVE_DROPS,
+	SENT_BYTES = 8,
+	SENT,
+	COUNTERS = 16
+};
 
 static bool set_address(int fd, unsigned long request, struct ifreq *interface, const char *text)
 {

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A vhost-user front-end and its guest that a fuzzer's bytes describe, neither of which is to be trusted: messages, descriptors
+ * and answers of the one, rings, chains and headers of the other. No memory table names the upper half of the tenant's
+ * memory, which has to stay as it is.
+ */
+#ifndef FAULTLINE_FUZZ_FRONT_H
+#define FAULTLINE_FUZZ_FRONT_H
+
+#include "injectors/emu/machine.h"
+#include "injectors/emu/vhost/vhost.h"
+#include "tests/fuzz/made/bytes.h"
+
+#define FRONT_MEMORY (2 * HUGE_BYTES)
+#define FRONT_HALF   HUGE_BYTES
+#define FRONT_SIZE   16 /* of a virtqueue */
+#define FRONT_QUEUES 4
+#define FRONT_RINGS \
+	0x1000 /* of virtqueue i from i * 0x400 on: descriptors, and the others behind them */
+#define FRONT_HEADERS 0x2000
+#define FRONT_LENGTHS 8
+
+struct front {
+	struct machine *machine;
+	struct vhost *vhost;
+	unsigned char *memory;
+	__u32 queues;		       /* that there are */
+	__u32 lengths[FRONT_LENGTHS];  /* of descriptors, mostly */
+	__u64 features;		       /* of the device's own, which its driver may want */
+	__u64 available[FRONT_QUEUES]; /* guest addresses of rings */
+	__u64 connections;	       /* before this one */
+	int file, event, connected, backend, inflight;
+	char socket[64];
+};
+
+static inline void must(bool holds)
+{
+	if (!holds)
+		__builtin_trap();
+}
+
+/* A machine with one device that runs; `vhost` of it, `queues`, `lengths`, `features` and `socket` are filled in. */
+void front_init(struct front *front, struct machine *machine);
+/* An empty ring of each queue, a connection, and one queue that runs. */
+void front_begin(struct front *front, struct bytes *in);
+/* Something of all that can be said or done. What the device alone has, its headers, is the caller's. */
+void front_step(struct front *front, struct bytes *in);
+/* Hangs up, waits until that is seen, and looks at what must not have changed. */
+void front_end(struct front *front);
+
+#endif

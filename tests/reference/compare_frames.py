@@ -114,10 +114,12 @@ def told_runs():
         if row["reason"] == "before_nic":
             continue
         number = int(row["instance"]) if row["instance"] else None
-        run = runs[row["flow"], int(row["queue"]), row["reason"], number]
+        # What is no IP, as a question of ARP's, has no addresses and no numbers.
+        flow = "0.0.0.0:0 > 0.0.0.0:0" if row["flow"].startswith("ethertype") else row["flow"]
+        run = runs[flow, int(row["queue"]), row["reason"], number]
         run[0] += int(row["lost"])
         run[1] += int(row["lost_size_bytes"])
-        first, end = int(row["first_sequence"]), int(row["end_sequence"])
+        first, end = int(row["first_sequence"] or 0), int(row["end_sequence"] or 0)
         run[2].update((first + i) & 0xffffffff for i in range(end - first & 0xffffffff))
     return runs
 

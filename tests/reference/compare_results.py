@@ -61,7 +61,7 @@ guest_read_p50_ns guest_read_p90_ns guest_read_p99_ns guest_read_p999_ns guest_r
 guest_write_p90_ns guest_write_p99_ns guest_write_p999_ns guest_write_max_ns guest_disk_reads
 guest_disk_read_sectors guest_disk_writes guest_disk_written_sectors guest_disk_discards guest_disk_flushes
 guest_net_frames_in guest_net_in_bytes guest_net_drops guest_net_frames_out guest_net_out_bytes guest_tcp_resent
-guest_tcp_errors guest_net_ns guest_boot_ns guest_load_ns guest_run_status""".split()
+guest_tcp_checksum_errors guest_net_ns guest_boot_ns guest_load_ns guest_run_status""".split()
 # What a protector gives: none, in a job without (with one: compare_pins.py).
 OF_PROTECTORS = "pinned_mean_percent pinned_max_percent pins unpins pin_refused".split()
 passed = failed = 0

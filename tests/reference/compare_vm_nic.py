@@ -43,7 +43,7 @@ def compare_counters(row, directions, guest):
     equal(f"what it has sent was sent ({guest['net_frames_out']} frames)",
           ("frames", directions["tx"][0], guest["net_frames_out"]), ("bytes", directions["tx"][1], guest["net_out_bytes"]))
     equal("no frame was wrong: it dropped none, TCP found no wrong checksum",
-          ("drops", guest["net_drops"], 0), ("errors of TCP", guest["tcp_errors"], 0), ("errors", int(row["frame_errors"]), 0),
+          ("drops", guest["net_drops"], 0), ("errors of TCP", guest["tcp_checksum_errors"], 0), ("errors", int(row["frame_errors"]), 0),
           ("violations", int(row["violations"]), 0), ("bypassed", int(row["bypassed"]), 0))
     equal("frames are delivered, lost or held", ("frames", int(row["frames"]) + int(row["lost_before_nic"]),
                                                   sum(int(row[name]) for name in ("delivered", "lost", "held_now"))))

@@ -168,6 +168,6 @@ void network_end(struct load *load, uint64_t begin_ns)
 	say("net_frames_out", counters[SENT]);
 	say("net_out_bytes", counters[SENT_BYTES]);
 	say("tcp_resent", tcp_counter("RetransSegs"));
-	say("tcp_errors", tcp_counter("InErrs"));
+	say("tcp_checksum_errors", tcp_counter("InCsumErrors"));
 	say("net_ms", (clock_ns() - begin_ns) / 1000000);
 }

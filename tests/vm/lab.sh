@@ -9,6 +9,7 @@ tests/vm/guest.sh >/dev/null || exit
 mkdir -p build/campaigns
 failed=0
 KILLS=${KILLS:-200} bash tests/e2e/vm.sh || failed=$((failed + 1))
+KILLS=$((${KILLS:-200} / 10)) bash tests/e2e/vm_nic.sh || failed=$((failed + 1))
 VM_FIO=all bash tests/e2e/vm_fio.sh || failed=$((failed + 1))
 for job in injectors/jobs/vm-*.ini; do
 	name=$(basename "$job" .ini)

@@ -31,8 +31,10 @@ int machine_build_vm(struct machine *machine, __u32 index)
 {
 	struct tenant *tenant = &machine->tenants[index];
 	char *socket = tenant->config.vm.socket;
-	struct vm_handover_config config = {
-		.memory = tenant->memory, .socket = socket, .tenant = tenant->config.name};
+	struct vm_handover_config config = {.memory = tenant->memory,
+					    .socket = socket,
+					    .tenant = tenant->config.name,
+					    .plug_bytes = tenant->config.vm.plug_bytes};
 	int error = 0;
 
 	if (tenant->config.backend != MEMORY_VM)

@@ -52,6 +52,24 @@ __u64 guest_memory_bytes(const struct guest_memory *memory)
 	return memory->bytes;
 }
 
+int guest_memory_of_view(struct guest_memory *memory, __u64 address, __u64 bytes,
+			 __u64 *guest_address)
+{
+	int error = -ENOENT;
+
+	pthread_mutex_lock(&memory->evicting);
+	for (const struct memory_view *view = memory->views; error && view; view = view->next) {
+		__u64 at = address - view->part.base;
+
+		if (at >= view->part.bytes || bytes > view->part.bytes - at)
+			continue;
+		*guest_address = view->part.start + at;
+		error = 0;
+	}
+	pthread_mutex_unlock(&memory->evicting);
+	return error;
+}
+
 /* Where the process has a page of its part. */
 static __u64 view_address(const struct memory_view *view, __u64 page_address)
 {

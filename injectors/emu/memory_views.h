@@ -40,6 +40,12 @@ struct memory_part {
 int memory_view_add_part(struct memory_view **view, struct guest_memory *memory, int faults,
 			 const struct memory_part *part);
 /*
+ * Which of the memory a process with a view has at `address` of its own: what a virtual machine says of memory that was plugged in is an
+ * offset from the beginning of its part, not of the file's. -ENOENT: none, or not all of the bytes. Any thread.
+ */
+int guest_memory_of_view(struct guest_memory *memory, __u64 address, __u64 bytes,
+			 __u64 *guest_address);
+/*
  * Waits for who serves it, and before the memory is destroyed. What waits in it is let go (its process is to end): absent pages
  * read as zeros there from now on. NULL: nothing.
  */

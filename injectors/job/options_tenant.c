@@ -48,6 +48,14 @@ static const struct option_row rows[] = {
 	{"tenant", "duration", OPTION_TIME, TENANT(config.vm.duration_ns), 0, 24 * HOUR, "0",
 	 .meaning = "the virtual machine is ended after this; 0: when its guest powers it off",
 	 .needs = {{"backend", "vm"}}},
+	{"tenant", "plug", OPTION_BYTES, TENANT(config.vm.plug_bytes), 0, 64 * GIB, "0",
+	 .meaning =
+		 "memory that is plugged into the virtual machine as it runs, beside memory=; its "
+		 "guest's kernel needs memhp_default_state=online, or puts it to use itself",
+	 .needs = {{"backend", "vm"}}, .multiple = 128 * MIB},
+	{"tenant", "plug_at", OPTION_TIME, TENANT(config.vm.plug_at_ns), 0, 24 * HOUR, "0",
+	 .meaning = "when that is, from its start; 0: as soon as QEMU takes commands",
+	 .needs = {{"backend", "vm"}, {"qemu", "*"}, {"plug", NULL}}},
 	{"tenant", "viommu", OPTION_BOOL, TENANT(config.vm.iommu), .otherwise = "no",
 	 .meaning = "its devices sit behind QEMU's intel-iommu and translate by ATS; the guest's "
 		    "kernel needs intel_iommu=on",

@@ -115,6 +115,7 @@ static int expand_tenants(struct plan_builder *b)
 
 			*config = tenant->config;
 			config->own_process = tenant->own_process;
+			config->memory += config->vm.plug_bytes;
 			member_name(config->name, sizeof(config->name), tenant->name, tenant->count,
 				    k);
 			if (b->part &&

@@ -38,6 +38,18 @@ static int check_left(const struct plan_builder *b, const struct job_injection *
 		      injection->memory, config->name, config->memory);
 }
 
+/* What a balloon leaves its guest would be of another memory before and after. */
+static int check_unplugged(const struct plan_builder *b, const struct job_injection *injection,
+			   __u32 tenant)
+{
+	if (injection->kind != INJECTION_BALLOON || !b->plan->machine.tenants[tenant].vm.plug_bytes)
+		return 0;
+	return failed(-EBADMSG,
+		      "%s: [inject %s] action=balloon on tenant %s, which has plug=; accepted: one "
+		      "of the two",
+		      injection->where, injection->name, b->plan->machine.tenants[tenant].name);
+}
+
 static bool same_time(const struct job_injection *one, const struct job_injection *other)
 {
 	return one->start_ns < other->start_ns + other->duration_ns &&
@@ -90,7 +102,7 @@ int plan_vm_injection(struct plan_builder *b, const struct job_injection *inject
 		if (!plan_tenant_fits(b, injection->tenant, t))
 			continue;
 		matched++;
-		err = check_machine_of(b, injection, t) ?: check_left(b, injection, t) ?: check_one_at_a_time(b, injection, t);
+		err = check_machine_of(b, injection, t) ?: check_left(b, injection, t) ?: check_unplugged(b, injection, t) ?: check_one_at_a_time(b, injection, t);
 	}
 	if (err)
 		return err;

@@ -167,6 +167,7 @@ static int command_add_memory(struct qemu_command *command, const struct tenant_
 			      const char *const *given, unsigned int count)
 {
 	char machine[64] = "memory-backend=faultline", name[COMMAS];
+	__u64 first = tenant->memory - tenant->vm.plug_bytes;
 	int err;
 
 	if (tenant->vm.iommu)
@@ -180,8 +181,12 @@ static int command_add_memory(struct qemu_command *command, const struct tenant_
 	if (!err)
 		err = word_add(command, "-object") ?:
 		      word_add(command, "memory-backend-memfd,id=faultline,size=%llu,share=on",
-			       tenant->memory) ?:
+			       first) ?:
 		      word_add(command, "-machine") ?: word_add(command, "%s", machine);
+	if (!err && tenant->vm.plug_bytes)
+		err = word_add(command, "-m")
+			      ?: word_add(command, "size=%lluM,slots=1,maxmem=%lluM", first >> 20,
+					  tenant->memory >> 20);
 	if (!err && tenant->vm.iommu)
 		err = word_add(command, "-device")
 			      ?: word_add(command, "intel-iommu,device-iotlb=on,intremap=on");

@@ -6,7 +6,9 @@
  *	-chardev socket,id=faultline-DEVICE,path=... -device vhost-user-blk-pci,chardev=faultline-DEVICE,...
  *	-chardev ... -netdev vhost-user,id=faultline-DEVICE-net,chardev=faultline-DEVICE -device virtio-net-pci,...
  *
- * Where an injection needs them, a monitor at an inherited descriptor, and a balloon:
+ * With plug a slot for it: -m size=...,slots=1,maxmem=...
+ *
+ * Where an injection, or plug, needs them, a monitor at an inherited descriptor, and a balloon:
  *
  *	-chardev socket,id=faultline-monitor,fd=5 -mon chardev=faultline-monitor,mode=control
  *	-device virtio-balloon-pci,deflate-on-oom=on

@@ -34,6 +34,7 @@ void result_fill_vms(struct result *result, const struct result_input *input,
 	v[RESULT_CPU_FAULTS] = (double)totals->memory.view_faults;
 	v[RESULT_EVICTIONS] = (double)(totals->memory.evicted_minor + totals->memory.evicted_major);
 	v[RESULT_GIVEN_BACK] = (double)totals->memory.discarded;
+	v[RESULT_PLUGGED] = (double)outcome.plugged;
 	v[RESULT_BALLOONED] = (double)input->injected.ballooned;
 	v[RESULT_SUSPENSIONS] = (double)input->injected.suspensions;
 	v[RESULT_BYPASSED] = (double)totals->memory.bypassed;

@@ -74,9 +74,10 @@ int vms_open(struct vms **vms, const struct plan *plan, const char *log)
 		return failed(-ENOMEM, "no memory for %u virtual machines", count);
 	for (__u32 t = 0; t < machine->tenant_count; t++)
 		if (machine->tenants[t].backend == MEMORY_VM)
-			opened->list[opened->count++] =
-				(struct vm){.tenant = &machine->tenants[t], .index = t};
+			opened->list[opened->count++] = (struct vm){
+				.tenant = &machine->tenants[t], .index = t, .all = opened};
 	pthread_mutex_init(&opened->lock, NULL);
+	monotonic_cond_init(&opened->stop);
 	opened->plan = plan;
 	opened->config = machine;
 	opened->sockets = calloc(machine->device_count, sizeof(*opened->sockets));
@@ -213,7 +214,7 @@ int vms_begin(struct vms *vms)
 		if (vms->list[i].foreign)
 			continue;
 		vms->list[i].begin_ns = monotonic_ns();
-		err = vm_process_go(vms->list[i].process);
+		err = vm_process_go(vms->list[i].process) ?: vm_plug_begin(&vms->list[i]);
 	}
 	return err;
 }
@@ -333,6 +334,7 @@ void vms_stop(struct vms *vms)
 	for (__u32 i = 0; vms && i < vms->count; i++) {
 		if (vms->list[i].process)
 			vm_process_stop(vms->list[i].process, GRACE_NS);
+		vm_plug_end(&vms->list[i]);
 		if (vms->list[i].begin_ns && !vms->list[i].end_ns)
 			vm_end(&vms->list[i], false);
 	}
@@ -350,6 +352,7 @@ void vms_close(struct vms *vms)
 	}
 	if (vms->log)
 		fclose(vms->log);
+	pthread_cond_destroy(&vms->stop);
 	pthread_mutex_destroy(&vms->lock);
 	free(vms->sockets);
 	free(vms);

@@ -49,6 +49,7 @@ void vms_fail(struct vms *vms, __u32 tenant, int error);
 struct vms_outcome {
 	double seconds; /* from the first one's begin to the last one's end; NAN: there was none */
 	__u32 ended;	/* by themselves, as guests do that power off */
+	__u64 plugged;	/* pages that were plugged in */
 	__u32 panicked; /* whose guest's kernel has printed so */
 	__u32 sound;	/* ended by themselves, whose guest has told that nothing was wrong */
 	double values[GUEST_KEYS]; /* NAN: no guest has told of it */

@@ -17,6 +17,7 @@
 void vm_monitor_want(const struct vms *vms, const struct vm *vm,
 		     struct qemu_command_config *command)
 {
+	command->monitor = vm->tenant->vm.plug_bytes;
 	for (__u32 i = 0; i < vms->plan->injection_count; i++) {
 		const struct plan_injection *planned = &vms->plan->injections[i];
 

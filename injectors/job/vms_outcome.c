@@ -16,6 +16,7 @@ void vms_outcome(const struct vms *vms, struct vms_outcome *outcome)
 		const struct vm *vm = &vms->list[i];
 
 		outcome->ended += vm->by_itself;
+		outcome->plugged += vm->plugged;
 		outcome->panicked += vm_console_panicked(vm->console);
 		outcome->sound += vm->by_itself && vm_console_sound(vm->console);
 		for (int key = 0; key < GUEST_KEYS; key++)

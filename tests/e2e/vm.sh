@@ -32,15 +32,16 @@ restarts() { # DEVICE TENTHS
 	printf '[inject gone]\naction = device_restart\ndevice = %s\ninterval = %s\nduration = 1h\n' "$@"
 }
 
-# --- Two machines at once: one reboots and is suspended again and again, and its disk looks before it accesses; the other's faults
-# in the kernel, and between two rounds of its load a balloon takes more than half of what it has and gives it back: the second
-# finds zeroes there.
+# --- Two machines at once. One is suspended again and again and reboots, and uses memory that is plugged in; its disk looks before
+# it accesses. The other's faults in the kernel, and between two rounds of its load a balloon takes more than half of what it has
+# and gives it back: the second finds zeroes there.
 memory='churn_bytes=16M churn_threads=2 churn_operations=2003 tmpfs_files=2 tmpfs_bytes=1M tmpfs_rounds=3'
+plugged='await_memory=150M churn_bytes=96M churn_threads=1 churn_operations=8009'
 needy='churn_bytes=40M churn_threads=1 churn_operations=20011'
 disks='disk_bytes=8M disk_threads=2 disk_buffered=1 disk_operations=127 disk_zero_percent=3 disk_discard_percent=3'
 {
 	printf '[machine]\ntimeout = 20m\n'
-	tenant looks "-smp 2 $(qemu_arguments "$memory $disks reboots=1")"
+	tenant looks "-smp 2 $(qemu_arguments "$plugged $disks reboots=1")" 'plug = 128M' 'plug_at = 2s' | sed s/256M/128M/
 	# Of little memory, so that what has been given back is needed again.
 	tenant faults "-smp 1,maxcpus=2 -no-reboot $(qemu_arguments "rounds=2 rest_balloon=16M $needy $disks")" | sed s/256M/128M/
 	disk checked looks pa-bitmap 2
@@ -58,6 +59,7 @@ python3 "$root/tests/reference/compare_vm.py" two.csv truth.jsonl console 3 >ver
 adopt "two machines"
 equal "one has booted twice" "$(cells_of two.csv guest_boots vms_ended)" "2 2"
 between "it was suspended and went on" "$(cells_of two.csv suspensions)" 1 1000000
+equal "memory was plugged in" "$(cells_of two.csv plugged)" 32768
 between "the balloon took pages of the other" "$(cells_of two.csv ballooned)" 4096 100000000
 between "what it had given back was touched again, as zeroes" "$(cells_of two.csv given_back)" 1 100000000
 

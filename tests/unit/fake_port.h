@@ -80,6 +80,17 @@ int guest_memory_unserved(struct guest_memory *memory, void **mapping)
 	return 0;
 }
 
+/* No other process has it. */
+int guest_memory_of_view(struct guest_memory *memory, __u64 address, __u64 bytes,
+			 __u64 *guest_address)
+{
+	(void)memory;
+	(void)address;
+	(void)bytes;
+	(void)guest_address;
+	return -ENOENT;
+}
+
 void port_direct_thread(struct port *port, __u16 queue)
 {
 	(void)port;

@@ -6,6 +6,7 @@
  *	map BYTES [private|hugetlb]	"mapped" or "refused ERRNO"; a region is its number, in the order of these
  *	write REGION PAGE VALUE		the page's first word: "done"
  *	read REGION PAGE		its value
+ *	where REGION			its address there
  *	punch REGION PAGE		gives the page back, as a balloon does: "done"
  *	stray PAGE VALUE		writes to the first region's file by a mapping that nobody serves: "done"
  *	churn THREADS WRITES PAGES	each writes its own words of the first region and reads what it wrote, so often and until

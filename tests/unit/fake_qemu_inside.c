@@ -230,6 +230,8 @@ static void do_one(const char *line)
 		printf("done\n");
 	} else if (!strncmp(line, "read ", 5)) {
 		printf("%" PRIu64 "\n", *word((unsigned int)a, b, 0));
+	} else if (!strncmp(line, "where ", 6)) {
+		printf("%" PRIu64 "\n", (uint64_t)regions[a].memory);
 	} else if (!strncmp(line, "punch ", 6)) {
 		printf("%s\n",
 		       fallocate(regions[a].file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,

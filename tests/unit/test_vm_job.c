@@ -335,6 +335,25 @@ static void a_monitor_is_nobody_else_s(void **state)
 	assert_null(strstr(text, "-mon "));
 }
 
+/* QEMU has slots for it, and less of the memory at first. */
+static void memory_may_be_plugged_in(void **state)
+{
+	struct planned planned;
+	char text[2048];
+
+	plan_good(QEMU("") "plug = 128M\nplug_at = 7s\n" DISK, &planned);
+	assert_int_equal(planned.plan.machine.tenants[0].memory, 192u << 20);
+	assert_int_equal(planned.plan.machine.tenants[0].vm.plug_bytes, 128u << 20);
+	assert_int_equal(planned.plan.machine.tenants[0].vm.plug_at_ns, 7 * SECOND);
+	planned_free(&planned);
+	command_of_config(QEMU("") "plug = 128M\n" DISK,
+			  (struct qemu_command_config){.monitor = true}, text, sizeof(text));
+	assert_non_null(strstr(text, "size=67108864,share=on "));
+	assert_non_null(strstr(text, " -m size=64M,slots=1,maxmem=192M "));
+	refused(QEMU("") "plug = 128M\n" DISK SQUEEZED("memory = 32M\n"),
+		":7: [inject i] action=balloon on tenant vm, which has plug=");
+}
+
 static void ours_come_before_the_job_s(void **state)
 {
 	char text[2048];
@@ -468,6 +487,7 @@ int main(void)
 		cmocka_unit_test(keys_of_others_are_refused),
 		cmocka_unit_test(injections_without_effect_are_refused),
 		cmocka_unit_test(a_balloon_is_a_virtual_machine_s),
+		cmocka_unit_test(memory_may_be_plugged_in),
 		cmocka_unit_test(one_machine_stands_still_once_at_a_time),
 		cmocka_unit_test(starts_of_guests_need_their_consoles),
 		cmocka_unit_test(arguments_that_cannot_work_are_refused),

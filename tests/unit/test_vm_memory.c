@@ -245,6 +245,26 @@ static void who_goes_past_the_pager_is_noticed(void **state)
 	vm_world_power_down();
 }
 
+/* By QEMU's addresses, of three regions: the rest, and twice half a huge page. */
+static void where_it_lies(void)
+{
+	__u64 at = 0;
+
+	for (int region = 0; region < 3; region++) {
+		__u64 base = strtoull(fake_qemu_ask(&vm.qemu, "where %d", region), NULL, 10);
+		__u64 start = region ? VM_BYTES - HUGE_BYTES + (region - 1) * HUGE_BYTES / 2 : 0;
+		__u64 bytes = region ? HUGE_BYTES / 2 : VM_BYTES - HUGE_BYTES;
+
+		assert_int_equal(guest_memory_of_view(vm.memory, base, bytes, &at), 0);
+		assert_int_equal(at, start);
+		assert_int_equal(guest_memory_of_view(vm.memory, base + bytes - 1, 1, &at), 0);
+		assert_int_equal(at, start + bytes - 1);
+		assert_int_equal(guest_memory_of_view(vm.memory, base + 1, bytes, &at), -ENOENT);
+		assert_int_equal(guest_memory_of_view(vm.memory, base, ~0ull, &at), -ENOENT);
+	}
+	assert_int_equal(guest_memory_of_view(vm.memory, 0, 1, &at), -ENOENT);
+}
+
 static void memory_that_is_plugged_in_has_its_own_part(void **state)
 {
 	struct vm_status status;
@@ -266,6 +286,7 @@ static void memory_that_is_plugged_in_has_its_own_part(void **state)
 		assert_int_equal(guest_memory_evict(vm.memory, page, EVICT_MAJOR), 0);
 		assert_int_equal(atoi(fake_qemu_ask(&vm.qemu, "read %d 3", region)), 100 + region);
 	}
+	where_it_lies();
 	/* A hole in one is none in another. */
 	fake_qemu_ask(&vm.qemu, "punch 2 3");
 	for (int region = 0; region < 3; region++)

@@ -15,7 +15,7 @@ vm=$root/build/vm
 
 # What an emulated CPU pays for most and no guest is about is left out, as in the lab.
 command_line='console=ttyS0 loglevel=4 panic=-1 oops=panic no_timer_check nowatchdog rcupdate.rcu_cpu_stall_timeout=120
-	mitigations=off init_on_alloc=0 clearcpuid=112'
+	mitigations=off init_on_alloc=0 clearcpuid=112 memhp_default_state=online'
 
 made() {
 	local image initrd

@@ -111,6 +111,14 @@ static int reset_device(struct vhost *vhost, struct vhost_user_message *message,
 	return 0;
 }
 
+/* QEMU says of memory that was plugged in where in its own part it lies; who is no QEMU says where in the file. */
+static void regions_place(const struct vhost *vhost, struct memory_table *table)
+{
+	for (__u32 i = 0; i < table->count; i++)
+		(void)guest_memory_of_view(vhost->config.memory, table->region[i].user,
+					   table->region[i].bytes, &table->region[i].file_offset);
+}
+
 /* In mid-flight, too: what is parked holds nothing, and looks its addresses up anew. */
 static int set_mem_table(struct vhost *vhost, struct vhost_user_message *message,
 			 struct vhost_files *files)
@@ -127,6 +135,7 @@ static int set_mem_table(struct vhost *vhost, struct vhost_user_message *message
 				  guest_memory_file(vhost->config.memory), vhost->bytes);
 	if (error)
 		return error;
+	regions_place(vhost, &table);
 	vrings_hold(vhost);
 	pthread_mutex_lock(&vhost->lock);
 	vhost->table = table;

@@ -196,21 +196,3 @@ int vm_handover_wait(struct vm_handover *handover, __u64 timeout_ns)
 	}
 	return failed(-ECONNREFUSED, "%s", status.sentence);
 }
-
-int vm_handover_find(struct vm_handover *handover, __u64 address, __u64 bytes, __u64 *guest_address)
-{
-	int error = -ENOENT;
-
-	pthread_mutex_lock(&handover->lock);
-	for (__u32 i = 0; error && i < handover->status.regions; i++) {
-		const struct vm_mapped *mapped = &handover->mapped[i];
-		__u64 at = address - mapped->base;
-
-		if (at < mapped->bytes && bytes <= mapped->bytes - at) {
-			*guest_address = mapped->start + at;
-			error = 0;
-		}
-	}
-	pthread_mutex_unlock(&handover->lock);
-	return error;
-}

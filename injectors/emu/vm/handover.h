@@ -58,12 +58,4 @@ int vm_handover_descriptor(const struct vm_handover *handover);
  */
 int vm_handover_wait(struct vm_handover *handover, __u64 timeout_ns);
 
-/*
- * Which of the tenant's memory QEMU has at `address` of its process: what vhost-user calls the userspace address of a region
- * (SET_MEM_TABLE). Right for memory plugged in, too, where mmap_offset counts from the beginning of its own part.
- * -ENOENT: none, or not all of the bytes.
- */
-int vm_handover_find(struct vm_handover *handover, __u64 address, __u64 bytes,
-		     __u64 *guest_address);
-
 #endif

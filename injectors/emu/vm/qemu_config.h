@@ -15,7 +15,9 @@ struct qemu_config {
 		[VM_SOCKET_PATH]; /* where its memory is handed over; "": one of the machine's own */
 	char arguments[QEMU_TEXT]; /* arguments, words as of a shell; "": somebody else starts it */
 	__u64 duration_ns;	   /* it is ended after this; 0: when it ends by itself */
-	bool iommu;		   /* its devices sit behind QEMU's intel-iommu, with ATS */
+	__u64 plug_bytes; /* of its memory the last ones, which are plugged in as it runs */
+	__u64 plug_at_ns; /* from its start */
+	bool iommu;	  /* its devices sit behind QEMU's intel-iommu, with ATS */
 };
 
 #endif

@@ -32,6 +32,7 @@ struct load_options {
 	uint64_t rounds;
 	uint64_t rest_seconds;
 	uint64_t rest_balloon;
+	uint64_t await_memory;
 
 	uint64_t churn_bytes;
 	uint64_t churn_threads;

@@ -177,23 +177,35 @@ static void report(const struct load *load, uint64_t begin)
 	say("load_ms", (clock_ns() - begin) / 1000000);
 }
 
+/* The number behind a word in one of the kernel's tables. */
+static uint64_t kernel_number(const char *path, const char *word)
+{
+	char line[200];
+	uint64_t number = 0;
+	FILE *table = fopen(path, "re");
+
+	if (!table) {
+		printf("guest: no %s\n", path);
+		return 0;
+	}
+	while (fgets(line, sizeof(line), table))
+		if (!strncmp(line, word, strlen(word)))
+			number = strtoull(line + strlen(word), NULL, 10);
+	fclose(table);
+	return number;
+}
+
 /* What balloons have given back since the boot, however quickly. */
 static uint64_t given_back(void)
 {
-	static const char word[] = "balloon_deflate ";
-	char line[200];
-	uint64_t pages = 0;
-	FILE *counters = fopen("/proc/vmstat", "re");
+	return kernel_number("/proc/vmstat", "balloon_deflate ") << 12;
+}
 
-	if (!counters) {
-		printf("guest: no /proc/vmstat\n");
-		return 0;
-	}
-	while (fgets(line, sizeof(line), counters))
-		if (!strncmp(line, word, sizeof(word) - 1))
-			pages = strtoull(line + sizeof(word) - 1, NULL, 10);
-	fclose(counters);
-	return pages << 12;
+static void await_memory(const struct load_options *options)
+{
+	while (options->await_memory &&
+	       kernel_number("/proc/meminfo", "MemTotal: ") << 10 < options->await_memory)
+		usleep(100000);
 }
 
 static void rest(const struct load_options *options)
@@ -246,6 +258,7 @@ int main(int argc, char **argv)
 		load.end_ns = begin + options.seconds * 1000000000u;
 	if (good && disk_begin(&load) && network_begin(&load)) {
 		printf("faultline-guest-begins\n");
+		await_memory(&options);
 		for (uint64_t round = 0; round < options.rounds; round++) {
 			if (round)
 				rest(&options);

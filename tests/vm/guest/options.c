@@ -23,6 +23,7 @@ static const struct number_option numbers[] = {
 	NUMBER(rounds, "of all of it: memory is given back after each"),
 	NUMBER(rest_seconds, "between two rounds"),
 	NUMBER(rest_balloon, "bytes that a balloon has to take and give back between two rounds"),
+	NUMBER(await_memory, "bytes that the guest has to have before the first round: plugged in"),
 	NUMBER(churn_bytes, "of anonymous memory that threads read, verify and write anew"),
 	NUMBER(churn_threads, ""),
 	NUMBER(churn_operations, "pages that each thread verifies (0: until time is up)"),

@@ -50,8 +50,11 @@ static int check_unplugged(const struct plan_builder *b, const struct job_inject
 		      injection->where, injection->name, b->plan->machine.tenants[tenant].name);
 }
 
+/* Counted from different instants they may be at the same time. */
 static bool same_time(const struct job_injection *one, const struct job_injection *other)
 {
+	if (one->from_guests != other->from_guests)
+		return true;
 	return one->start_ns < other->start_ns + other->duration_ns &&
 	       other->start_ns < one->start_ns + one->duration_ns;
 }

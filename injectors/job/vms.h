@@ -42,7 +42,7 @@ void vms_close(struct vms *vms);
 /* Of a tenant that an injection of the plan is for; after vms_meet(). */
 struct vm_monitor;
 struct vm_monitor *vms_monitor(struct vms *vms, __u32 tenant);
-/* It cannot be as the job says: vms_wait() ends with this thread's sentence. Any thread. */
+/* It cannot be as the job says: vms_look() returns this thread's sentence. Any thread. */
 void vms_fail(struct vms *vms, __u32 tenant, int error);
 
 /* What they have come to, once they are stopped. */

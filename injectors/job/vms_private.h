@@ -64,7 +64,7 @@ int vm_injected(struct vms *vms, const struct vm *vm);
 
 /* vms_plug.c */
 
-/* Once it runs. Negative errno with a sentence; what goes wrong later ends vms_wait(). */
+/* Once it runs. Negative errno with a sentence; what goes wrong later is what vms_look() returns. */
 int vm_plug_begin(struct vm *vm);
 /* Once its QEMU has ended, or has not begun. */
 void vm_plug_end(struct vm *vm);

@@ -16,18 +16,23 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 tests/vm/guest.sh >/dev/null
 rm -f "$recording"
+# What they say is in a file without a name, gone with this script.
 said=$(mktemp)
+exec 3<>"$said"
+rm "$said"
+said=/proc/$$/fd/3
 machine=
-trap '[ -z "$machine" ] || kill $machine 2>/dev/null || true; rm -f "$said"' EXIT
+trap '[ -z "$machine" ] || kill $machine 2>/dev/null || true' EXIT
 
 chapter() { printf '\n== %s\n\n' "$*"; }
 
 echo "QEMU boots Debian's 6.12 in 256 MB of which the host keeps 70% out; then memory and disk are busy for half a minute."
-"$faultline" record --as-root -o "$recording" -- "$inject" run "$job" >"$said" 2>&1 &
+# Whatever happens to this script, what it has started ends.
+setpriv --pdeathsig TERM "$faultline" record --as-root -o "$recording" -- "$inject" run "$job" >"$said" 2>&1 &
 machine=$!
 if [ -t 1 ]; then
 	sleep 4
-	"$faultline" top || true
+	setpriv --pdeathsig TERM "$faultline" top || true
 	echo "The machine goes on to its end."
 else
 	while kill -0 $machine 2>/dev/null; do
@@ -39,7 +44,7 @@ status=0
 wait $machine || status=$?
 machine=
 
-chapter "The machine, and what its guest has told on its console"
+chapter "The machine: faults of its disk (faults) and pages that its CPUs touched (cpu_faults)"
 cat "$said"
 # 5: on a busy host events may be lost; the report says how many.
 [ $status -eq 0 ] || [ $status -eq 5 ] || exit $status

@@ -39,6 +39,18 @@ static const enum result_column shown_of_stores[] = {RESULT_INSTANCES, RESULT_HI
 static const enum result_column shown_of_ios[] = {RESULT_IOPS, RESULT_LATENCY_P99,
 						  RESULT_ROUND_TRIP_P99, RESULT_BLOCKED};
 
+static bool has_vm(const struct job_text *text)
+{
+	for (size_t i = 0; i < text->section_count; i++) {
+		const struct job_entry *backend = job_section_entry(&text->sections[i], "backend");
+
+		if (!strcmp(text->sections[i].type, "tenant") && backend &&
+		    !strcmp(backend->value, "vm"))
+			return true;
+	}
+	return false;
+}
+
 /* Columns that the job can fill take the room of those that it cannot. */
 static void choose_columns(struct output *output, const struct job_text *text)
 {
@@ -46,7 +58,7 @@ static void choose_columns(struct output *output, const struct job_text *text)
 		      job_text_section(text, "program", NULL) ||
 		      job_text_section(text, "traffic", NULL);
 	bool stores = job_text_section(text, "kvstore", NULL) != NULL;
-	bool ios = job_text_section(text, "workload", NULL) != NULL;
+	bool vm = has_vm(text), ios = vm || job_text_section(text, "workload", NULL);
 
 	output->columns = job_columns;
 	output->columns.columns = output->column;
@@ -57,6 +69,9 @@ static void choose_columns(struct output *output, const struct job_text *text)
 		output->column[shown_of_stores[i]].wide = false;
 	for (size_t i = 0; !ios && i < sizeof(shown_of_ios) / sizeof(*shown_of_ios); i++)
 		output->column[shown_of_ios[i]].wide = true;
+	/* Beside the faults of devices those of CPUs, if no sweep needs the room. */
+	if (vm && !job_text_section(text, "sweep", NULL))
+		output->column[RESULT_CPU_FAULTS].wide = false;
 }
 
 static int open_output(struct output *output, const struct campaign *campaign,

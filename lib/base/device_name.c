@@ -36,6 +36,14 @@ size_t device_name_tail(const char *shown)
 	return strlen(mark);
 }
 
+size_t device_text_tail(const char *shown)
+{
+	const char *mark = strrchr(shown, '[');
+	size_t digits = mark ? strspn(mark + 1, "0123456789") : 0;
+
+	return digits && !strcmp(mark + 1 + digits, "]") ? strlen(mark) : device_name_tail(shown);
+}
+
 bool device_name_shown_fits(const char *shown, const char *pattern)
 {
 	size_t tail = device_name_tail(shown);

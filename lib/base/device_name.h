@@ -24,6 +24,8 @@ const char *device_name_of_handle(const struct device_info *info, char text[DEVI
 bool device_name_fits(const struct device_info *info, const char *pattern);
 /* How long the end of a shown name is that tells it apart, 0: it has none. */
 size_t device_name_tail(const char *shown);
+/* How long the end of any text is that stays where it is cut: of a device's name that, of a virtual machine's, NAME[PID], its process. */
+size_t device_text_tail(const char *shown);
 /* device_name_fits() of a name as it is shown. */
 bool device_name_shown_fits(const char *shown, const char *pattern);
 

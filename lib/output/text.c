@@ -59,12 +59,12 @@ static void text_put_cell(struct writer *writer, size_t index, const char *text)
 
 /*
  * A word that is too long is cut with a mark, unless the reader asked for all of it: at its end, but before
- * what tells devices of one name apart.
+ * what tells devices, or virtual machines, of one name apart.
  */
 static void cut_word(const struct writer *writer, const struct column *column, char *text)
 {
 	size_t width = column->width, length = strlen(text);
-	size_t tail = device_name_tail(text);
+	size_t tail = device_text_tail(text);
 
 	if (!width || writer->config.wide || length <= width)
 		return;

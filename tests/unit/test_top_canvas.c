@@ -49,6 +49,8 @@ static void what_tells_devices_apart_is_not_cut(void **state)
 		{11, "vm/d#203471", "vm/d#203471"},	 {11, "vm0/disk#2034711", "vm~#2034711"},
 		{10, "vm0/disk#2034711", "v~#2034711"},	 {9, "vm0/disk#2034711", "vm0/disk~"},
 		{11, "vm0/disk#4711.13", "vm~#4711.13"}, {8, "vm0/disk#x11", "vm0/dis~"},
+		{9, "demo[11312]", "d~[11312]"},	 {11, "demo[11312]", "demo[11312]"},
+		{8, "demo[11312]", "demo[11~"},		 {9, "demo[x1312]", "demo[x13~"},
 	};
 	struct canvas *canvas = *state;
 	char row[32];

@@ -70,9 +70,9 @@ int canvas_text(struct canvas *canvas, int row, int column, int width, enum styl
 
 	if (width > canvas->columns - column)
 		width = canvas->columns - column;
-	/* What tells devices of one name apart stays. */
+	/* What tells devices, or virtual machines, of one name apart stays. */
 	if (length > width)
-		tail = (int)device_name_tail(text);
+		tail = (int)device_text_tail(text);
 	if (tail + 2 > width)
 		tail = 0;
 	for (; text[used] && used < width; used++) {

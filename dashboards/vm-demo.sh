@@ -28,11 +28,11 @@ chapter() { printf '\n== %s\n\n' "$*"; }
 
 echo "QEMU boots Debian's 6.12 in 256 MB of which the host keeps 70% out; then memory and disk are busy for half a minute."
 # Whatever happens to this script, what it has started ends.
-setpriv --pdeathsig TERM "$faultline" record --as-root -o "$recording" -- "$inject" run "$job" >"$said" 2>&1 &
+setpriv --pdeathsig=TERM "$faultline" record --as-root -o "$recording" -- "$inject" run "$job" >"$said" 2>&1 &
 machine=$!
 if [ -t 1 ]; then
 	sleep 4
-	setpriv --pdeathsig TERM "$faultline" top || true
+	setpriv --pdeathsig=TERM "$faultline" top || true
 	echo "The machine goes on to its end."
 else
 	while kill -0 $machine 2>/dev/null; do

@@ -38,6 +38,12 @@ struct load_options {
 	uint64_t churn_threads;
 	uint64_t churn_operations;
 
+	uint64_t counter_bytes;
+	uint64_t counter_threads;
+	uint64_t counter_operations;
+
+	uint64_t flags_operations;
+
 	uint64_t tmpfs_files;
 	uint64_t tmpfs_bytes;
 	uint64_t tmpfs_rounds;
@@ -67,6 +73,9 @@ struct load_result {
 	uint64_t wrong_bytes;
 	uint64_t errors;
 	uint64_t churned;
+	uint64_t counted;
+	uint64_t flags_tried;
+	uint64_t flags_spoiled;
 	uint64_t files;
 	uint64_t reads;
 	uint64_t writes;
@@ -120,7 +129,8 @@ struct work {
 	uint64_t (*threads)(const struct load_options *options);
 	void (*thread)(struct load *load, uint64_t number);
 };
-extern const struct work churn_work, tmpfs_work, disk_work, buffered_work;
+extern const struct work churn_work, counters_work, flags_work, tmpfs_work, disk_work,
+	buffered_work;
 
 /* Before any thread: the disk is that of the boot before, if there was one; load->boots says which boot this is. */
 bool disk_begin(struct load *load);

@@ -51,11 +51,34 @@ static bool modules_loaded(const char *directory)
 	return good;
 }
 
+/*
+ * CPUs that `maxcpus=1` of the kernel's command line has kept off. QEMU before 8.1 may run an instruction that another CPU has just patched
+ * (docs/vm.md, Traps): most of what a kernel patches it patches as it boots, before this.
+ */
+static bool processors_on(void)
+{
+	for (int cpu = 1;; cpu++) {
+		char path[64], on = '1';
+		int fd;
+
+		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
+		fd = open(path, O_RDWR | O_CLOEXEC);
+		if (fd < 0)
+			return true;
+		if (read(fd, &on, 1) == 1 && on == '0' && pwrite(fd, "1", 1, 0) != 1) {
+			fprintf(stderr, "guest: CPU %d: %s\n", cpu, strerror(errno));
+			close(fd);
+			return false;
+		}
+		close(fd);
+	}
+}
+
 bool machine_begin(void)
 {
 	return mounted("proc", "/proc") && mounted("sysfs", "/sys") &&
 	       mounted("devtmpfs", "/dev") && mounted("tmpfs", "/tmp") &&
-	       modules_loaded("/lib/modules");
+	       modules_loaded("/lib/modules") && processors_on();
 }
 
 static void shell(void)

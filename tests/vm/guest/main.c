@@ -17,7 +17,8 @@ struct worker {
 	uint64_t number;
 };
 
-static const struct work *const works[] = {&churn_work, &tmpfs_work, &disk_work, &buffered_work};
+static const struct work *const works[] = {&churn_work, &counters_work, &flags_work,
+					   &tmpfs_work, &disk_work,	&buffered_work};
 #define WORKS	    (sizeof(works) / sizeof(works[0]))
 #define WORKERS_MAX 64
 
@@ -162,6 +163,11 @@ static void report(const struct load *load, uint64_t begin)
 	say("wrong_bytes", result->wrong_bytes);
 	say("errors", result->errors);
 	say("pages", result->churned);
+	say("counted", result->counted);
+	if (result->flags_tried) {
+		say("flags_tried", result->flags_tried);
+		say("flags_spoiled", result->flags_spoiled);
+	}
 	say("files", result->files);
 	say("reads", result->reads);
 	say("writes", result->writes);

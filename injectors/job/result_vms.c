@@ -31,6 +31,7 @@ void result_fill_vms(struct result *result, const struct result_input *input,
 		fill_ios(result, totals, outcome.seconds);
 	v[RESULT_VMS_ENDED] = outcome.ended;
 	v[RESULT_GUEST_PANICS] = outcome.panicked;
+	v[RESULT_GUESTS_SOUND] = outcome.sound;
 	v[RESULT_CPU_FAULTS] = (double)totals->memory.view_faults;
 	v[RESULT_EVICTIONS] = (double)(totals->memory.evicted_minor + totals->memory.evicted_major);
 	v[RESULT_GIVEN_BACK] = (double)totals->memory.discarded;

@@ -53,9 +53,9 @@ machine_pinned_bytes guest_resident_bytes machine_resident_bytes load_cpu_ns eng
 work_post_least_ns work_device_least_ns work_reap_least_ns verbs_registered_bytes
 pins_guest_bytes pins_remap_bytes pins_driver_bytes verbs_refused remaps remaps_skipped pins_unequal""".split()
 # What virtual machines and their guests give: nothing, in a job of workloads.
-OF_VMS = """viommu_misses viommu_invalidations viommu_unmapped viommu_dropped vms_ended guest_panics cpu_faults evictions
+OF_VMS = """viommu_misses viommu_invalidations viommu_unmapped viommu_dropped vms_ended guest_panics guests_sound cpu_faults evictions
 given_back plugged ballooned suspensions bypassed parked connections resubmitted broken_queues refused_messages out guest_wrong_bytes
-guest_errors guest_pages guest_files guest_reads guest_writes guest_zeroed guest_discarded guest_flushes
+guest_errors guest_pages guest_counted guest_files guest_reads guest_writes guest_zeroed guest_discarded guest_flushes
 guest_boots guest_page_p50_ns guest_page_p90_ns guest_page_p99_ns guest_page_p999_ns guest_page_max_ns
 guest_read_p50_ns guest_read_p90_ns guest_read_p99_ns guest_read_p999_ns guest_read_max_ns guest_write_p50_ns
 guest_write_p90_ns guest_write_p99_ns guest_write_p999_ns guest_write_max_ns guest_disk_reads

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # Stock virtual machines whose memory is evicted while their disk does DMA: what a recording says is held to the truth log,
 # and both to what the guests' kernels have counted; guests that reboot, balloon, are suspended and go on; others' QEMU, others'
-# devices; SIGKILL of one side after the other at random instants: KILLS (3) in all, `make lab-vm` has 200.
+# devices; SIGKILL of one side after the other at random instants: KILLS (4) in all, `make lab-vm` has 200.
 . "$(dirname "$0")/lib.sh"
 
 RANDOM=7919
-kills=${KILLS:-3}
+kills=${KILLS:-4}
 guest_of_vm "guest 6.12" || finish
 
 # qemu_arguments LOAD...: of a stock machine that boots the guest with this load.

@@ -275,10 +275,10 @@ lab: ## run scenarios in guest kernels: KERNEL=6.1|6.12|new (all), SCENARIO=NAME
 	$(Q)+$(MAKE) --no-print-directory -j$$(nproc) all lab-programs
 	$(Q)tests/lab/lab.py run $(addprefix -k ,$(KERNEL)) $(addprefix -s ,$(SCENARIO))
 
-# What jobs with `backend = vm` boot: build/vm/kernel and build/vm/initrd.
+# What jobs with `backend = vm` boot: build/vm/kernel, build/vm/initrd, and one that has iperf3.
 vm-guest: ## make the guest that shipped jobs of virtual machines boot
 	$(Q)tests/setup.sh lab
-	$(Q)tests/vm/guest.sh
+	$(Q)tests/vm/guest.sh with iperf3
 
 lab-vm: ## stock virtual machines: KILLS=200 SIGKILLs, and their campaigns with full grids (an hour)
 	$(Q)tests/setup.sh lab

@@ -10,13 +10,13 @@ build=(gcc make clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev libzstd-dev 
        libibverbs-dev libmnl-dev libprotobuf-c-dev protobuf-c-compiler libmicrohttpd-dev)
 demo=("${build[@]}" gnuplot-nox python3)
 lab=("${build[@]}" qemu-system-x86 busybox-static kmod xz-utils zstd python3 debian-archive-keyring iproute2 dmsetup
-     rdma-core ibverbs-providers ibverbs-utils libibverbs-dev dwarves patchelf strace)
+     rdma-core ibverbs-providers ibverbs-utils libibverbs-dev dwarves patchelf strace iperf3)
 check=("${lab[@]}" gnuplot-nox libcmocka-dev linux-perf python3 python3-clang python3-xxhash python3-zstandard tmux clang-format
        clang-tidy libclang-rt-14-dev shfmt util-linux mount procps man-db e2fsprogs zstd jq
-       fio iperf3 libmemcached-tools memcached sockperf nodejs npm perftest
+       fio libmemcached-tools memcached sockperf nodejs npm perftest
        prometheus prometheus-alertmanager victoria-metrics chromium chromium-driver python3-selenium
        curl protobuf-compiler debhelper dpkg-dev lintian fakeroot zsh mandoc debootstrap systemd)
-bench=("${check[@]}" bpftrace valgrind iperf3 prometheus-node-exporter)
+bench=("${check[@]}" bpftrace valgrind prometheus-node-exporter)
 fresh=(debootstrap debian-archive-keyring git ca-certificates util-linux)
 
 [ "${1:-}" = list ] && list=yes && shift

@@ -13,7 +13,7 @@ why() { # STATUS
 	echo "exit $1: $failed" | paste -sd ';' | cut -c 1-1500
 }
 
-guest_of_vm "guest 6.12" && guest=yes
+guest_of_vm "guest 6.12" iperf3 && guest=yes
 for job in "$root"/injectors/jobs/*.ini; do
 	name=$(basename "$job" .ini)
 	[[ $name == *demo ]] && continue

@@ -125,6 +125,8 @@ for policy in pin drop cache backup ooo; do
 	run $policy
 	resent $policy
 	adopt $policy
+	/usr/bin/python3 "$root/tests/reference/compare_truth.py" csv truth --evictions-race >verdict 2>&1
+	adopt "$policy: faults"
 	/usr/bin/python3 "$root/tests/reference/compare_nic.py" results.csv truth >verdict 2>&1
 	adopt "$policy: results"
 	equal $policy:\ frames\ are\ delivered,\ lost\ or\ held \

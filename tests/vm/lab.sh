@@ -5,7 +5,7 @@
 # each in build/campaigns. Under TCG, which is all that is proven: numbers are counts and orders, not times.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
-tests/vm/guest.sh >/dev/null || exit
+tests/vm/guest.sh with iperf3 >/dev/null || exit
 mkdir -p build/campaigns
 failed=0
 # Whether guests may have cmpxchg16b (docs/vm.md, Traps) is this QEMU's affair.

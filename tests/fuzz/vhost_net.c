@@ -94,6 +94,8 @@ static void world_end(void)
 	must(!totals.violations);
 	machine_destroy(front.machine);
 	close(front.event);
+	for (__u32 i = 0; i < front.queues; i++)
+		close(front.kick[i]);
 }
 
 /* What is to be sent: a header that may lie, and a segment of some flow. */
@@ -104,9 +106,9 @@ struct segment {
 	struct tcphdr tcp;
 } __attribute__((packed));
 
-static void any_frame(struct bytes *in)
+static __u64 any_frame(struct bytes *in)
 {
-	unsigned char *to = front.memory + take_below(in, 64) * 0x3000 + take_byte(in) * 16;
+	__u64 to = take_below(in, 64) * 0x3000ull + take_byte(in) * 16;
 	struct segment segment = {
 		.ethernet.h_proto = htons(ETH_P_IP),
 		.ip = {.version = 4,
@@ -120,7 +122,30 @@ static void any_frame(struct bytes *in)
 	};
 
 	take_bytes(in, &segment.header, take_below(in, sizeof(segment.header) + 1));
-	memcpy(to, &segment, sizeof(segment));
+	memcpy(front.memory + to, &segment, sizeof(segment));
+	return to;
+}
+
+/* What is right, so that what comes behind it is seen, too: a buffer to receive into, or a frame. */
+static void honest(struct bytes *in)
+{
+	__u32 pair = take_below(in, PAIRS), slot = take_below(in, FRONT_SIZE),
+	      count = take_below(in, FRONT_SIZE);
+
+	for (__u32 i = 0; i < count; i++, slot = (slot + 1) % FRONT_SIZE) {
+		const struct vring_desc buffer = {0x100000 + (pair * FRONT_SIZE + slot) * 0x1800ull,
+						  1526, VRING_DESC_F_WRITE, 0};
+
+		front_descriptor(&front, 2 * pair, (__u16)slot, &buffer);
+		front_publish(&front, 2 * pair, (__u16)slot);
+	}
+	count = take_below(in, FRONT_SIZE);
+	for (slot = 0; slot < count; slot++) {
+		const struct vring_desc frame = {any_frame(in), FRAME, 0, 0};
+
+		front_descriptor(&front, 2 * pair + 1, (__u16)slot, &frame);
+		front_publish(&front, 2 * pair + 1, (__u16)slot);
+	}
 }
 
 static void check(void)
@@ -149,11 +174,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!front.machine || policy != policy_now)
 		world_make(policy);
 	front_begin(&front, &in);
+	honest(&in);
 	for (int i = 0; i < STEPS && in.left; i++)
 		if (take_below(&in, 8))
 			front_step(&front, &in);
 		else
-			any_frame(&in);
+			honest(&in);
 	front_end(&front);
 	check();
 	return 0;

@@ -22,6 +22,8 @@ void front_init(struct front *front, struct machine *machine)
 	front->memory = guest_memory_cpu(machine->tenants[0].memory, 0);
 	front->file = guest_memory_file(machine->tenants[0].memory);
 	front->event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	for (__u32 i = 0; i < front->queues; i++)
+		front->kick[i] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	for (__u64 at = FRONT_HALF; at < FRONT_MEMORY; at += 8)
 		*(__u64 *)(front->memory + at) = PATTERN ^ at;
 }
@@ -87,49 +89,58 @@ static void say(struct front *front, __u32 request, const void *payload, __u32 b
 	front_send(front, request, VHOST_USER_VERSION, payload, bytes, &file, file >= 0);
 }
 
-/* Mostly where an empty ring is. */
-static __u64 take_rings(struct bytes *in, __u32 queue)
+/* Before any queue. */
+static void set_up_device(struct front *front, __u64 features)
 {
-	return take_below(in, 8) ? FRONT_RINGS + queue * 0x400
-				 : take_number(in) % FRONT_HALF & ~(__u64)15;
-}
-
-/* All that there is to say before a queue runs. */
-static void set_up(struct front *front, struct bytes *in)
-{
-	__u64 iommu = take_below(in, 4) == 0, queue = take_below(in, front->queues), features,
-	      protocol;
-	__u64 rings = take_rings(in, (__u32)queue), user = iommu ? 0 : USER;
 	const struct vhost_user_memory memory = {.count = 1, .region = {{0, FRONT_HALF, USER, 0}}};
-	const struct vhost_user_vring_state size = {(__u32)queue, FRONT_SIZE},
-					    base = {(__u32)queue, 0}, on = {(__u32)queue, 1};
-	const struct vhost_user_vring_address address = {
-		.index = (__u32)queue,
-		.descriptors = rings + user,
-		.available = rings + 0x100 + user,
-		.used = rings + 0x200 + user,
-	};
+	const __u64 protocol = 1ull << VHOST_USER_PROTOCOL_F_REPLY_ACK |
+			       1ull << VHOST_USER_PROTOCOL_F_BACKEND_REQ |
+			       1ull << VHOST_USER_PROTOCOL_F_INFLIGHT_SHMFD |
+			       1ull << VHOST_USER_PROTOCOL_F_MQ;
 
-	front->available[queue] = (rings + 0x100) % (FRONT_HALF - PAGE_BYTES);
-	features = 1ull << VIRTIO_F_VERSION_1 | iommu << VIRTIO_F_ACCESS_PLATFORM |
-		   1ull << VIRTIO_RING_F_INDIRECT_DESC | 1ull << VHOST_USER_F_PROTOCOL_FEATURES |
-		   (__u64)take_below(in, 2) << VIRTIO_RING_F_EVENT_IDX | front->features;
-	/* What was not offered. */
-	if (!take_below(in, 16))
-		features ^= 1ull << take_below(in, 64);
-	protocol = 1ull << VHOST_USER_PROTOCOL_F_REPLY_ACK |
-		   1ull << VHOST_USER_PROTOCOL_F_BACKEND_REQ |
-		   1ull << VHOST_USER_PROTOCOL_F_INFLIGHT_SHMFD | 1ull << VHOST_USER_PROTOCOL_F_MQ;
+	features |= 1ull << VIRTIO_F_VERSION_1 | 1ull << VIRTIO_RING_F_INDIRECT_DESC |
+		    1ull << VHOST_USER_F_PROTOCOL_FEATURES | front->features;
 	say(front, VHOST_USER_SET_PROTOCOL_FEATURES, &protocol, 8, -1);
 	say(front, VHOST_USER_SET_FEATURES, &features, 8, -1);
 	say(front, VHOST_USER_SET_MEM_TABLE, &memory, 40, front->file);
+}
+
+static void set_up_queue(struct front *front, __u64 queue, __u64 rings, bool iommu)
+{
+	const struct vhost_user_vring_state size = {(__u32)queue, FRONT_SIZE},
+					    base = {(__u32)queue, 0}, on = {(__u32)queue, 1};
+	__u64 user = rings + (iommu ? 0 : USER);
+	const struct vhost_user_vring_address address = {
+		.index = (__u32)queue,
+		.descriptors = user,
+		.available = user + 0x100,
+		.used = user + 0x200,
+	};
+
+	front->available[queue] = (rings + 0x100) % (FRONT_HALF - PAGE_BYTES);
 	say(front, VHOST_USER_SET_VRING_NUM, &size, sizeof(size), -1);
 	say(front, VHOST_USER_SET_VRING_BASE, &base, sizeof(base), -1);
 	say(front, VHOST_USER_SET_VRING_ADDR, &address, sizeof(address), -1);
 	say(front, VHOST_USER_SET_VRING_CALL, &queue, 8, front->event);
 	say(front, VHOST_USER_SET_VRING_ERR, &queue, 8, front->event);
-	say(front, VHOST_USER_SET_VRING_KICK, &queue, 8, front->event);
+	say(front, VHOST_USER_SET_VRING_KICK, &queue, 8, front->kick[queue]);
 	say(front, VHOST_USER_SET_VRING_ENABLE, &on, sizeof(on), -1);
+}
+
+/* A queue, mostly where an empty ring is, and sometimes a feature that was not offered. */
+static void set_up(struct front *front, struct bytes *in)
+{
+	__u64 iommu = take_below(in, 4) == 0, queue = take_below(in, front->queues);
+	__u64 features = iommu << VIRTIO_F_ACCESS_PLATFORM | (__u64)take_below(in, 2)
+								     << VIRTIO_RING_F_EVENT_IDX;
+	__u64 rings = FRONT_RINGS + queue * 0x400;
+
+	if (!take_below(in, 16))
+		features ^= 1ull << take_below(in, 64);
+	if (!take_below(in, 8))
+		rings = take_number(in) % FRONT_HALF & ~15ull;
+	set_up_device(front, features);
+	set_up_queue(front, queue, rings, iommu);
 }
 
 static void any_message(struct front *front, struct bytes *in)
@@ -181,8 +192,8 @@ static void any_descriptor(struct front *front, struct bytes *in)
 
 static void publish(struct front *front, struct bytes *in)
 {
-	__u16 *available =
-		(__u16 *)(front->memory + front->available[take_below(in, front->queues)]);
+	__u32 queue = take_below(in, front->queues);
+	__u16 *available = (__u16 *)(front->memory + front->available[queue]);
 	const __u64 one = 1;
 
 	available[0] = (__u16)take_below(in, 2);
@@ -190,7 +201,18 @@ static void publish(struct front *front, struct bytes *in)
 	__atomic_store_n(&available[1],
 			 available[1] + (take_below(in, 16) ? 1 : (__u16)take_number(in)),
 			 __ATOMIC_SEQ_CST);
-	(void)!write(front->event, &one, sizeof(one));
+	(void)!write(front->kick[queue], &one, sizeof(one));
+}
+
+static void open_backend(struct front *front)
+{
+	int pair[2];
+
+	if (front->backend >= 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return;
+	say(front, VHOST_USER_SET_BACKEND_REQ_FD, "", 0, pair[1]);
+	close(pair[1]);
+	front->backend = pair[0];
 }
 
 static void translations(struct front *front, struct bytes *in)
@@ -201,14 +223,9 @@ static void translations(struct front *front, struct bytes *in)
 		.permissions = (__u8)take_below(in, 5),
 		.type = (__u8)(take_below(in, 4) ? VHOST_USER_IOTLB_UPDATE : take_below(in, 6)),
 	};
-	int pair[2];
 
 	told.user = USER + (take_below(in, 8) ? told.iova : take_number(in));
-	if (front->backend < 0 && !socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair)) {
-		say(front, VHOST_USER_SET_BACKEND_REQ_FD, "", 0, pair[1]);
-		close(pair[1]);
-		front->backend = pair[0];
-	}
+	open_backend(front);
 	say(front, VHOST_USER_IOTLB_MSG, &told, sizeof(told), -1);
 }
 
@@ -229,6 +246,23 @@ static void in_flight(struct front *front, struct bytes *in)
 	say(front, VHOST_USER_SET_INFLIGHT_FD, &region, sizeof(region), front->inflight);
 }
 
+/* As an honest front-end does it; behind an IOMMU all that there is lies where it is. */
+static void set_up_all(struct front *front, bool iommu)
+{
+	const struct vhost_user_iotlb all = {.bytes = FRONT_HALF,
+					     .user = USER,
+					     .permissions = 3,
+					     .type = VHOST_USER_IOTLB_UPDATE};
+
+	set_up_device(front, (__u64)iommu << VIRTIO_F_ACCESS_PLATFORM);
+	if (iommu) {
+		open_backend(front);
+		say(front, VHOST_USER_IOTLB_MSG, &all, sizeof(all), -1);
+	}
+	for (__u32 queue = 0; queue < front->queues; queue++)
+		set_up_queue(front, queue, FRONT_RINGS + queue * 0x400, iommu);
+}
+
 void front_begin(struct front *front, struct bytes *in)
 {
 	struct vhost_stats stats;
@@ -239,7 +273,26 @@ void front_begin(struct front *front, struct bytes *in)
 	vhost_stats(front->vhost, &stats);
 	front->connections = stats.connections;
 	front_connect(front);
-	set_up(front, in);
+	if (take_below(in, 4))
+		set_up_all(front, take_below(in, 2));
+	else
+		set_up(front, in);
+}
+
+void front_publish(struct front *front, __u32 queue, __u16 head)
+{
+	__u16 *available = (__u16 *)(front->memory + front->available[queue]);
+	const __u64 one = 1;
+
+	available[2 + available[1] % FRONT_SIZE] = head;
+	__atomic_store_n(&available[1], available[1] + 1, __ATOMIC_SEQ_CST);
+	(void)!write(front->kick[queue], &one, sizeof(one));
+}
+
+void front_descriptor(struct front *front, __u32 queue, __u16 slot, const struct vring_desc *value)
+{
+	memcpy(front->memory + FRONT_RINGS + queue * 0x400 + slot * sizeof(*value), value,
+	       sizeof(*value));
 }
 
 void front_step(struct front *front, struct bytes *in)

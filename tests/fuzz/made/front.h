@@ -7,6 +7,8 @@
 #ifndef FAULTLINE_FUZZ_FRONT_H
 #define FAULTLINE_FUZZ_FRONT_H
 
+#include <linux/virtio_ring.h>
+
 #include "injectors/emu/machine.h"
 #include "injectors/emu/vhost/vhost.h"
 #include "tests/fuzz/made/bytes.h"
@@ -29,7 +31,7 @@ struct front {
 	__u64 features;		       /* of the device's own, which its driver may want */
 	__u64 available[FRONT_QUEUES]; /* guest addresses of rings */
 	__u64 connections;	       /* before this one */
-	int file, event, connected, backend, inflight;
+	int file, event, kick[FRONT_QUEUES], connected, backend, inflight;
 	char socket[64];
 };
 
@@ -41,8 +43,11 @@ static inline void must(bool holds)
 
 /* A machine with one device that runs; `vhost` of it, `queues`, `lengths`, `features` and `socket` are filled in. */
 void front_init(struct front *front, struct machine *machine);
-/* An empty ring of each queue, a connection, and one queue that runs. */
+/* An empty ring of each queue, a connection, and all of the queues run, or one that the bytes describe. */
 void front_begin(struct front *front, struct bytes *in);
+/* What an honest driver does: a descriptor of the table, and a head that is made available. */
+void front_descriptor(struct front *front, __u32 queue, __u16 slot, const struct vring_desc *value);
+void front_publish(struct front *front, __u32 queue, __u16 head);
 /* Something of all that can be said or done. What the device alone has, its headers, is the caller's. */
 void front_step(struct front *front, struct bytes *in);
 /* Hangs up, waits until that is seen, and looks at what must not have changed. */

@@ -459,8 +459,8 @@ broken vm-nic "each_frame_is_somewhere what_is_delivered_the_guest_gets dropping
 	/^dropping_moves/s/ < 0.5/ > 0.5/; /iovas_are/s/==/>/; /^nothing/s/violations ==/violations >/'
 broken vm-reclaim "what_is_taken_comes_back faults_come_with_reclaim what_is_pinned_does_not_fault" \
 	--set "sweep.reclaim=machine.reclaim_percent: 1"
-broken vm-reclaim "nothing_is_taken_without queues_are_blocked_for_less adp_pins_less its_pins_avoid_more nothing_broken" \
-	'/^nothing_is/s/baseline/reclaim=last/g; /queues_are/s/< 1.5/> 1.5/; /^adp_pins/s/0 </99 </; /^its_pins/s/> 1.1/< 1.1/; /^nothing_broken/s/bypassed ==/bypassed >/'
+broken vm-reclaim "nothing_is_taken_without blocked_is_what_faults_take adp_pins_less its_pins_avoid_more nothing_broken" \
+	'/^nothing_is/s/baseline/reclaim=last/g; /^blocked_is/s/< blocked/> blocked/; /^adp_pins/s/0 </99 </; /^its_pins/s/> 1.1/< 1.1/; /^nothing_broken/s/bypassed ==/bypassed >/'
 broken vm-sensitivity "one_shape each_takes_as_long the_guest_sees_it evicted_pages_fault all_of_them_are_seen_through nothing_broken" \
 	'/one_shape/s/ > 1.5/ < 0.5/; /^each/s/> 10ms/< 10ms/; /^the_guest/s/> 10ms/< 10ms/; /^evicted/s/<= 1.1/> 2/; /^all_of/s/==/</; /^nothing/s/guest_wrong_bytes(machine=vm) ==/guest_wrong_bytes(machine=vm) >/'
 

@@ -2,6 +2,7 @@
 #include "lib/analyze/rings.h"
 
 #include <errno.h>
+#include <stdint.h>
 
 #include "lib/analyze/frames.h"
 #include "lib/analyze/rings_private.h"
@@ -208,6 +209,14 @@ static __u64 grown(__u64 from, __u64 to)
 	return to >= from ? to - from : 0;
 }
 
+/* Likewise of one of 32 bits, which may pass its end. */
+static __u32 grown_short(__u32 from, __u32 to)
+{
+	__u32 by = to - from;
+
+	return by <= INT32_MAX ? by : 0;
+}
+
 static void count_grown(struct rings *r, struct ring_account *ring, const struct event *e,
 			const struct ring_told *before)
 {
@@ -217,15 +226,16 @@ static void count_grown(struct rings *r, struct ring_account *ring, const struct
 		.frames = grown(before->frames, e->value),
 		.bytes = grown(before->bytes, e->length),
 	};
+	const __u32 lost = grown_short(before->lost, e->tid);
 	struct ring_accounts accounts = sides_of(r, ring);
 
-	ring->counted += e->tid - before->lost;
+	ring->counted += lost;
 	if (period_touches(asked_for(r), window.from_ns, window.to_ns))
 		for (size_t i = 0; i < 2; i++) {
 			accounts.both[i]->frames += window.frames;
 			accounts.both[i]->bytes += window.bytes;
-			accounts.both[i]->counted += e->tid - before->lost;
-			accounts.both[i]->interrupts += e->group - before->interrupts;
+			accounts.both[i]->counted += lost;
+			accounts.both[i]->interrupts += grown_short(before->interrupts, e->group);
 		}
 	if (period_touches(asked_for(r), window.from_ns, window.to_ns))
 		ring->totals.watched_ns += window.to_ns - window.from_ns;

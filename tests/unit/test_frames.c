@@ -185,6 +185,11 @@ static void untold_losses_are_told(void **state)
 	nic_rig_add(&rig, told_lost(401 * MS, 399 * MS, FLOW_IN, 0, 5, 1, LOSS_FAULT, 1));
 	nic_rig_run(&rig, 0);
 	expect_finding(&rig, "vm/net: of 8 frames that", true);
+	/* One that goes back began anew, and is not as far ahead as it could be. */
+	analysis_destroy(rig.analysis);
+	nic_rig_add(&rig, told_ring(500 * MS, 0, RING_RX, 3, 3, 5));
+	nic_rig_run(&rig, 0);
+	expect_finding(&rig, "vm/net: of 8 frames that", true);
 	nic_rig_end(&rig);
 }
 

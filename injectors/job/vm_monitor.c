@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@ struct vm_monitor {
 	int socket;
 	__u64 answer_ns;
 	pthread_mutex_t lock;
+	_Atomic __u64 ends_ns;
 	bool greeted;
 	int error; /* that of the command which was the last */
 	char sentence[512];
@@ -166,17 +168,27 @@ static int monitor_message(struct vm_monitor *monitor, const char *what, __u64 e
 	return err;
 }
 
+/* What is not answered by then never is. */
+static int monitor_event(struct vm_monitor *monitor, const char *event)
+{
+	if (!event || strcmp(event, "SHUTDOWN") != 0)
+		return -EAGAIN;
+	atomic_store(&monitor->ends_ns, monotonic_ns());
+	return failed(-EPIPE, "virtual machine %s: QEMU ends", monitor->name);
+}
+
 /* 0: that was the answer; -EAGAIN: it is another's, or an event. */
-static int monitor_answer(const struct vm_monitor *monitor, const char *command, json_t *message,
+static int monitor_answer(struct vm_monitor *monitor, const char *command, json_t *message,
 			  json_t **answer)
 {
 	const json_t *error = json_object_get(message, "error");
 	const json_t *id = json_object_get(message, "id");
 	json_t *value = json_object_get(message, "return");
 	const char *words = json_string_value(json_object_get(error, "desc"));
+	const json_t *event = json_object_get(message, "event");
 
-	if (json_object_get(message, "event"))
-		return -EAGAIN;
+	if (event)
+		return monitor_event(monitor, json_string_value(event));
 	if ((!value && !error) || !json_is_integer(id) ||
 	    (__u64)json_integer_value(id) != monitor->id)
 		return failed(-EPROTO,
@@ -259,4 +271,9 @@ int vm_monitor_execute(struct vm_monitor *monitor, const char *command, json_t *
 	pthread_mutex_unlock(&monitor->lock);
 	json_decref(arguments);
 	return err;
+}
+
+__u64 vm_monitor_ends_ns(struct vm_monitor *monitor)
+{
+	return atomic_load(&monitor->ends_ns);
 }

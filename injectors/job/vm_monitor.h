@@ -27,7 +27,7 @@ void vm_monitor_destroy(struct vm_monitor *monitor);
  * One command, and its answer; any thread, one command at a time. `arguments` is taken over, NULL: none. `*answer` is what it
  * returns, the caller's reference; NULL: not wanted. 0, or with a sentence
  *
- *	-EPIPE		QEMU has gone
+ *	-EPIPE		QEMU has gone, or says that it ends
  *	-EIO		QEMU refuses the command: in its own words
  *	-EPROTO		what QEMU says is no QMP
  *	-ETIMEDOUT	QEMU says nothing
@@ -36,5 +36,8 @@ void vm_monitor_destroy(struct vm_monitor *monitor);
  */
 int vm_monitor_execute(struct vm_monitor *monitor, const char *command, json_t *arguments,
 		       json_t **answer);
+
+/* When QEMU was heard to say that it ends (SHUTDOWN), which is -EPIPE to whoever waits; 0: not yet. Any thread. */
+__u64 vm_monitor_ends_ns(struct vm_monitor *monitor);
 
 #endif

@@ -2,6 +2,7 @@
 #include "injectors/job/vms_private.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -21,8 +22,9 @@
 #include "lib/base/printable.h"
 #include "lib/base/units.h"
 
-#define LOOK_NS	 (20 * NSEC_PER_MSEC)
-#define GRACE_NS (2 * NSEC_PER_SEC) /* for QEMU to end by SIGTERM */
+#define LOOK_NS	  (20 * NSEC_PER_MSEC)
+#define GRACE_NS  (2 * NSEC_PER_SEC)	/* for QEMU to end by SIGTERM */
+#define ENDING_NS (500 * NSEC_PER_MSEC) /* until one that says that it ends is told once more */
 
 static int open_vm(struct vms *vms, struct vm *vm)
 {
@@ -242,14 +244,28 @@ static void vm_end(struct vm *vm, bool by_itself)
 	vm->by_itself = by_itself;
 }
 
+/*
+ * A QEMU 7.2 that ends while a command of its monitor is under way may wait for ever in monitor_cleanup(), for an event that no loop of its
+ * looks for any more. A signal has it look; its exit status is that of its guest's end all the same.
+ */
+static void look_at_end(struct vm *vm)
+{
+	__u64 ends_ns = vm->monitor ? vm_monitor_ends_ns(vm->monitor) : 0;
+
+	if (ends_ns && monotonic_ns() > ends_ns + ENDING_NS)
+		kill(vm_process_pid(vm->process), SIGTERM);
+}
+
 /* 0: it has ended; -ETIMEDOUT: it runs; else it has failed. */
 static int look_at_own(const struct vms *vms, struct vm *vm)
 {
 	struct vm_status seen;
 	int status;
 
-	if (vm_process_wait(vm->process, 0, &status))
+	if (vm_process_wait(vm->process, 0, &status)) {
+		look_at_end(vm);
 		return -ETIMEDOUT;
+	}
 	vm_end(vm, true);
 	if (status)
 		return vm_failed(vms, vm, status);

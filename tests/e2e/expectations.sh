@@ -450,7 +450,7 @@ broken vm-controls "unprotected_it_dies much_was_evicted bypass_is_noticed" --se
 broken vm-controls "protected_all_is_right nothing_bypassed" '/^protected_all/s/== 1/== 0/; /^nothing_bypassed/s/==/>/'
 broken vm-integrity "all_of_it_was_done much_was_evicted" 's/churn_operations=10007/churn_operations=10009/' --set cold.enabled=no \
 	--set "sweep.lookup=disk.lookup: uffd"
-broken vm-integrity the_balloon_takes_and_gives_back 's/rest_balloon=16M //' --set squeeze.memory=124M --set "sweep.lookup=disk.lookup: uffd"
+broken vm-integrity the_balloon_takes_and_gives_back 's/rest_balloon=16M //' --set squeeze.start=1h --set "sweep.lookup=disk.lookup: uffd"
 broken vm-integrity "not_a_wrong_byte devices_met_it iovas_are_translated nothing_bypassed the_disk_is_killed_and_comes_back nothing_broken" \
 	'/the_disk_is/s/== 1/> 1/; /^not_a_wrong/s/==/>/; /^devices/s/>/</; /iovas_are/s/> 50/< 50/; /^nothing/s/==/>/' --set "sweep.lookup=disk.lookup: uffd"
 broken vm-nic the_ring_is_cold --set cold.enabled=no

@@ -279,6 +279,22 @@ static void its_end_is_told(void **state)
 	}
 }
 
+/* What is not answered then never is, though the connection may last. */
+static void it_may_say_that_it_ends(void **state)
+{
+	struct peer peer;
+
+	meet(&peer, LONG_NS);
+	say(&peer, CAPABLE "{\"event\": \"STOP\"}\n{\"return\": {}, \"id\": 2}\n");
+	assert_int_equal(vm_monitor_execute(peer.monitor, "stop", NULL, NULL), 0);
+	assert_int_equal(vm_monitor_ends_ns(peer.monitor), 0);
+	say(&peer, "{\"event\": \"SHUTDOWN\", \"data\": {\"guest\": true}}\n");
+	ends_with(&peer, -EPIPE, "QEMU ends");
+	assert_true(vm_monitor_ends_ns(peer.monitor) > 0);
+	ends_with(&peer, -EPIPE, "QEMU ends");
+	part(&peer);
+}
+
 /* Answers each command with its own argument. */
 static void *answer_all(void *argument)
 {
@@ -362,6 +378,7 @@ int main(void)
 		cmocka_unit_test(silence_has_an_end),
 		cmocka_unit_test(who_does_not_listen_is_not_waited_for),
 		cmocka_unit_test(its_end_is_told),
+		cmocka_unit_test(it_may_say_that_it_ends),
 		cmocka_unit_test(any_thread_gets_its_own_answer),
 	};
 

@@ -133,7 +133,7 @@ static void honest(struct bytes *in)
 	      count = take_below(in, FRONT_SIZE);
 
 	for (__u32 i = 0; i < count; i++, slot = (slot + 1) % FRONT_SIZE) {
-		const struct vring_desc buffer = {0x100000 + (pair * FRONT_SIZE + slot) * 0x1800ull,
+		const struct vring_desc buffer = {0x40000 + (pair * FRONT_SIZE + slot) * 0x1800ull,
 						  1526, VRING_DESC_F_WRITE, 0};
 
 		front_descriptor(&front, 2 * pair, (__u16)slot, &buffer);

@@ -4,7 +4,8 @@
 
     compare_vm_nic.py CSVDIR TRUTH RESULTS CONSOLE HASHES
 
-CSVDIR is what `faultline report --csv` wrote of a run of one point, TRUTH its log, RESULTS its CSV, CONSOLE what the guest has printed (`run --console`): its load's counters, `md5sum` of what it has received and sent, and iperf3 -J.
+CSVDIR is what `faultline report --csv` wrote of a run of one point, TRUTH its log, RESULTS its CSV, CONSOLE what the guest
+has printed (`run --console`): its load's counters, `md5sum` of what it has received and sent, and iperf3 -J.
 HASHES has a line of tests/vm/hashes.py for each connection. Prints "ok - ..."/"not ok - ..." lines and the closing line.
 """
 import csv

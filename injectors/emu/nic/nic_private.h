@@ -207,7 +207,8 @@ int ring_virtqueue_descriptor(const struct nic_ring *ring);
 void ring_virtqueue_begins(struct nic_ring *ring);
 int ring_virtqueue_rests(struct nic_ring *ring, bool finishes);
 void ring_virtqueue_forget(struct nic_ring *ring);
-/* Guest addresses of pages of what is posted, as far as its translation is known, each once a buffer; with the lock. How many, of which up to `limit` are written. */
+/* Guest addresses of pages of what is posted, as far as its translation is known, each once a buffer; with the
+ * lock. How many, of which up to `limit` are written. */
 long ring_virtqueue_pages(struct nic_ring *ring, __u64 *pages, __u32 limit);
 /* With the lock: waits, without it, while a front-end's message is carried out that stops rings for a moment. */
 void nic_await_rings(struct nic *nic);

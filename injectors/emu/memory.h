@@ -35,6 +35,7 @@ struct memory_access {
 	bool write;
 	/* The watcher's */
 	void *device;
+	__u32 index; /* of that device, for the truth log */
 	__u16 queue;
 	__u64 fault, delay_ns; /* delay: until the page is brought */
 };

@@ -86,14 +86,16 @@ static int place_page(struct guest_memory *memory, void *page, __u64 page_addres
 }
 
 /* EAGAIN: the address space changes just now. ENOMEM: the kernel is short of memory, for now. */
-int pager_bring(struct guest_memory *memory, void *page, __u64 page_address)
+int pager_bring(struct guest_memory *memory, void *page, __u64 page_address, __u32 device)
 {
 	__u64 start_ns = monotonic_ns(), there_ns;
 	bool out;
-	__u32 device;
+	__u32 asked;
 	int error;
 
-	inject_sleep(memory->injections, memory_take_delay(memory, page_address, &device));
+	inject_sleep(memory->injections, memory_take_delay(memory, page_address, &asked));
+	if (asked != DEVICE_ALL)
+		device = asked;
 	if (memory->wait_room)
 		memory->wait_room(memory->room);
 	while ((error = place_page(memory, page, page_address, &out, &there_ns)) == EAGAIN ||

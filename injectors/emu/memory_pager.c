@@ -105,7 +105,7 @@ static void pager_serve(struct guest_memory *memory, void *page, const struct uf
 	}
 	if (access)
 		inject_sleep(memory->injections, access->delay_ns);
-	result = pager_bring(memory, page, page_address);
+	result = pager_bring(memory, page, page_address, access ? access->index : DEVICE_ALL);
 	if (access)
 		memory->watch.ends(memory->watch.argument, access, result == PAGER_FROM_FILE);
 	if (result < 0)

@@ -115,10 +115,11 @@ int memory_faults_register(int faults, void *mapping, __u64 bytes, __u64 mode);
 
 /*
  * Brings an absent page into the memory file and the CPUs' view; who waits for it is the caller's to wake. `page`: of the caller's, a page
- * long. Negative errno without a sentence: it cannot be brought. Any thread that holds no lock.
+ * long. Negative errno without a sentence: it cannot be brought. Any thread that holds no lock. `device`: whose access waits for it, for
+ * the truth log; DEVICE_ALL: none's that is known here.
  */
 enum { PAGER_ZEROES, PAGER_FROM_FILE, PAGER_WAS_THERE };
-int pager_bring(struct guest_memory *memory, void *page, __u64 page_address);
+int pager_bring(struct guest_memory *memory, void *page, __u64 page_address, __u32 device);
 /* Who waits for it in the CPUs' view. */
 void pager_wake(struct guest_memory *memory, __u64 page_address);
 /* It is out of the memory file; told with or without the lock `evicting`, set with it. */

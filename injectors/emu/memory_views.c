@@ -149,7 +149,7 @@ static void view_serve(struct memory_view *view, void *page, const struct uffd_m
 		view_write(view, page_address);
 		return;
 	}
-	result = pager_bring(view->memory, page, page_address);
+	result = pager_bring(view->memory, page, page_address, DEVICE_ALL);
 	if (result < 0) {
 		view_failed(view, page_address, -result);
 		return;

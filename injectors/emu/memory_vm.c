@@ -87,7 +87,7 @@ static int undiscard(struct guest_memory *memory, __u64 page_address)
 		/* Evicted: that its devices were not told before is the caller's fault. */
 		if (pager_is_out(memory, page_address))
 			return -EFAULT;
-		result = pager_bring(memory, page, page_address);
+		result = pager_bring(memory, page, page_address, DEVICE_ALL);
 		if (result >= 0)
 			result = pager_show_device(memory, page_address);
 	} while (result == -EAGAIN);

@@ -55,6 +55,7 @@ bool port_direct_begins(struct port *port, struct memory_access *access)
 	if (queue == port->config.queues)
 		return false;
 	access->device = port;
+	access->index = port->config.device;
 	access->queue = queue;
 	access->fault = port_number_faults(1);
 	access->delay_ns =

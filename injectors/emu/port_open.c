@@ -4,11 +4,19 @@
 
 #include "lib/base/clock.h"
 
-/* What is claimed late may have been detected before another was open whose time is counted: of that only the rest counts. */
+/*
+ * What is claimed late, as its thread had to wait for a CPU, may have been detected before another was open whose time is counted: what was
+ * before that counts, too, back to the time before it; and the rest.
+ */
 void port_group_opens(struct port *port, __u16 queue, __u64 detect_ns)
 {
 	struct port_queue *q = &port->queues[queue];
+	__u64 from = detect_ns > q->counted_before ? detect_ns : q->counted_before;
 
+	if (from < q->counted_from) {
+		q->open_ns += q->counted_from - from;
+		q->counted_from = from;
+	}
 	if (detect_ns < q->counted_until)
 		detect_ns = q->counted_until;
 	if (!q->open++)
@@ -26,6 +34,8 @@ void port_group_closes(struct port *port, __u16 queue, __u64 now)
 		q->open_until = now;
 	if (--q->open)
 		return;
+	q->counted_before = q->counted_until;
+	q->counted_from = q->open_since;
 	q->counted_until = q->open_until;
 	q->open_ns += q->open_until - q->open_since;
 }

@@ -42,6 +42,8 @@ struct port_queue {
 	 * then, and for how long there have been some before, the last time until `counted_until`. */
 	__u32 open;
 	__u64 open_since, open_until, open_ns, counted_until;
+	__u64 counted_from,
+		counted_before; /* that last time's begin, and the end of the one before it */
 };
 
 struct port_request_list {

@@ -19,6 +19,7 @@
 #define PROGRESS_NS  (NSEC_PER_SEC / 4)
 
 volatile sig_atomic_t guardian_stop;
+static pid_t guardian; /* in the child; 0: none */
 
 /* In the campaign's own process, which ends as soon as it looks. */
 static void guardian_on_stop_between(int number)
@@ -51,6 +52,11 @@ static void child_main(const struct guardian_task *task, const sigset_t *mask)
 	pthread_sigmask(SIG_SETMASK, mask, NULL);
 	task->body(task->argument);
 	_exit(EXIT_OK);
+}
+
+bool guardian_gone(void)
+{
+	return guardian && getppid() != guardian;
 }
 
 int guardian_stopped(void)
@@ -99,6 +105,7 @@ static int guardian_watch(const struct guardian_task *task, pid_t child, const s
 
 int guardian_run(const struct guardian_task *task, pid_t *pid)
 {
+	const pid_t self = getpid();
 	sigset_t signals, before;
 	pid_t child;
 	int err;
@@ -119,6 +126,7 @@ int guardian_run(const struct guardian_task *task, pid_t *pid)
 	if (child < 0) {
 		err = failed(-errno, "cannot start the machine's process: %s", strerror(errno));
 	} else if (!child) {
+		guardian = self;
 		child_main(task, &before);
 	} else {
 		*pid = child;

@@ -22,6 +22,9 @@ void guardian_catch_stops(void);
 /* -EINTR with its sentence. */
 int guardian_stopped(void);
 
+/* In the child: whether the guardian has died. Nobody waits for what takes its time, then. */
+bool guardian_gone(void);
+
 struct guardian_task {
 	/* Runs in the child; its return value is seen only through memory that both share. */
 	void (*body)(void *argument);

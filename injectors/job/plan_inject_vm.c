@@ -81,6 +81,34 @@ static int check_one_at_a_time(const struct plan_builder *b, const struct job_in
 	return 0;
 }
 
+/* QEMU (7.2) loses a device that goes as it is set up again, or ends. */
+static int check_restarts(const struct plan_builder *b, const struct job_injection *injection,
+			  __u32 tenant)
+{
+	const struct machine_config *machine = &b->plan->machine;
+
+	if (injection->kind != INJECTION_SUSPEND || !injection->enabled)
+		return 0;
+	for (__u32 i = 0; i < b->job->injection_count; i++) {
+		const struct job_injection *other = &b->job->injections[i];
+
+		if (other->kind != INJECTION_DEVICE_RESTART || !other->enabled ||
+		    !same_time(other, injection))
+			continue;
+		for (__u32 d = 0; d < machine->device_count; d++)
+			if (machine->devices[d].tenant == tenant &&
+			    plan_device_fits(b, other->device, d))
+				return failed(
+					-EBADMSG,
+					"%s: [inject %s] action=suspend on tenant %s while [inject %s] "
+					"restarts its devices: QEMU loses one that goes as it is set up "
+					"again; accepted: one after the other",
+					injection->where, injection->name,
+					machine->tenants[tenant].name, other->name);
+	}
+	return 0;
+}
+
 static int no_such_machine(const struct plan_builder *b, const struct job_injection *injection)
 {
 	/* There was one in the whole machine. */
@@ -105,7 +133,7 @@ int plan_vm_injection(struct plan_builder *b, const struct job_injection *inject
 		if (!plan_tenant_fits(b, injection->tenant, t))
 			continue;
 		matched++;
-		err = check_machine_of(b, injection, t) ?: check_left(b, injection, t) ?: check_unplugged(b, injection, t) ?: check_one_at_a_time(b, injection, t);
+		err = check_machine_of(b, injection, t) ?: check_left(b, injection, t) ?: check_unplugged(b, injection, t) ?: check_one_at_a_time(b, injection, t) ?: check_restarts(b, injection, t);
 	}
 	if (err)
 		return err;

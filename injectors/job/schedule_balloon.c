@@ -27,7 +27,9 @@ static int balloon_look(struct schedule_vm *of, __u64 *pages)
 
 	if (err)
 		return err;
-	left = json_integer_value(json_object_get(answer, "actual"));
+	left = json_is_integer(json_object_get(answer, "actual"))
+		       ? json_integer_value(json_object_get(answer, "actual"))
+		       : -1;
 	json_decref(answer);
 	if (left < 0 || (__u64)left > of->config->memory)
 		return failed(-EPROTO,

@@ -11,6 +11,7 @@
 #include "injectors/emu/thread.h"
 #include "injectors/emu/vm/arguments.h"
 #include "injectors/emu/vm/handover.h"
+#include "injectors/job/guardian.h"
 #include "injectors/job/preload_library.h"
 #include "injectors/job/qemu_command.h"
 #include "injectors/job/vm_monitor.h"
@@ -349,7 +350,7 @@ void vms_stop(struct vms *vms)
 {
 	for (__u32 i = 0; vms && i < vms->count; i++) {
 		if (vms->list[i].process)
-			vm_process_stop(vms->list[i].process, GRACE_NS);
+			vm_process_stop(vms->list[i].process, guardian_gone() ? 0 : GRACE_NS);
 		vm_plug_end(&vms->list[i]);
 		if (vms->list[i].begin_ns && !vms->list[i].end_ns)
 			vm_end(&vms->list[i], false);

@@ -66,6 +66,12 @@ static void what_is_told_late_counts_once(void **state)
 	port_group_opens(port, 0, 101);
 	port_group_closes(port, 0, 149);
 	assert_int_equal(port_open_ns(port), 50);
+	/* This one has begun before another that has come and gone. */
+	port_group_opens(port, 0, 210);
+	port_group_closes(port, 0, 220);
+	port_group_opens(port, 0, 190);
+	port_group_closes(port, 0, 230);
+	assert_int_equal(port_open_ns(port), 90);
 	port_destroy(port);
 }
 

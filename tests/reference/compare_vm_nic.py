@@ -51,7 +51,7 @@ def compare_counters(row, directions, guest):
 
 
 def compare_pages(row, path):
-    counts, origins, out, wrong = compare_vm.truth(path)
+    counts, origins, out, wrong, _ = compare_vm.truth(path)
     equal(f"pages that were evicted have come back once, or are out yet ({counts['evicted']})",
           ("evictions", int(row["evictions"]), counts["evicted"]), ("come back", origins[compare_vm.FILE] + out, counts["evicted"]),
           ("major", int(row["major"]), origins[compare_vm.FILE]), ("out of turn", wrong, []))

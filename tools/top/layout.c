@@ -20,7 +20,7 @@
 #define TREND_MAX	   60
 
 static const struct layout_column rules[TOP_COLUMNS] = {
-	[TOP_DEVICE] = {14, 0}, [TOP_RATE] = {5, 1},	   [TOP_P99] = {5, 2},
+	[TOP_DEVICE] = {10, 0}, [TOP_RATE] = {5, 1},	   [TOP_P99] = {5, 2},
 	[TOP_SLO] = {4, 3},	[TOP_STAGE] = {9, 4},	   [TOP_TOTAL] = {5, 5},
 	[TOP_BLOCKED] = {4, 6}, [TOP_MAX] = {5, 7},	   [TOP_P50] = {5, 8},
 	[TOP_OWNER] = {9, 9},	[TOP_FOOTPRINT] = {5, 10}, [TOP_OPEN] = {5, 11},

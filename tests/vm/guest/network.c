@@ -5,6 +5,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,6 +55,22 @@ static void disable_ipv6(void)
 	close(fd);
 }
 
+/* A queue pair for each CPU: as the driver came up there was one CPU (machine_begin()). */
+static bool set_channels(int fd, struct ifreq *interface)
+{
+	unsigned int cpus = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
+	struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
+
+	interface->ifr_data = (char *)&channels;
+	if (ioctl(fd, SIOCETHTOOL, interface))
+		return false;
+	if (channels.max_combined == channels.combined_count)
+		return true;
+	channels.cmd = ETHTOOL_SCHANNELS;
+	channels.combined_count = cpus < channels.max_combined ? cpus : channels.max_combined;
+	return !ioctl(fd, SIOCETHTOOL, interface);
+}
+
 bool network_begin(struct load *load)
 {
 	const char *address = load->options->net_address;
@@ -64,7 +82,8 @@ bool network_begin(struct load *load)
 		return true;
 	disable_ipv6();
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	good = fd >= 0 && set_address(fd, SIOCSIFADDR, &interface, address) &&
+	good = fd >= 0 && set_channels(fd, &interface) &&
+	       set_address(fd, SIOCSIFADDR, &interface, address) &&
 	       set_address(fd, SIOCSIFNETMASK, &interface, "255.255.255.0");
 	interface.ifr_flags = IFF_UP;
 	good = good && !ioctl(fd, SIOCSIFFLAGS, &interface);

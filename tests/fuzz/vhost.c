@@ -28,7 +28,6 @@ static struct front front = {
 
 static void world_make(void)
 {
-	struct tenant_config tenant = {.name = "vm", .memory = FRONT_MEMORY};
 	struct device_config device = {.name = "disk",
 				       .class = &block_class,
 				       .queues = front.queues,
@@ -36,23 +35,11 @@ static void world_make(void)
 				       .group_pages = 4,
 				       .msi_cpu = -1};
 	struct block_settings *settings = (struct block_settings *)device.settings.bytes;
-	struct machine_config config = {.name = "fuzz",
-					.tenant_count = 1,
-					.device_count = 1,
-					.tenants = &tenant,
-					.devices = &device,
-					.request_queue_entries = 64,
-					.premap = true,
-					.seed = 1};
-	struct machine *machine;
 
 	snprintf(front.socket, sizeof(front.socket), "/tmp/faultline-fuzz-vhost-%d", getpid());
 	snprintf(settings->vhost.socket, sizeof(settings->vhost.socket), "%s", front.socket);
 	settings->file_bytes = HUGE_BYTES;
-	tenant.vm.iommu = true;
-	must(!machine_create(&machine, &config) && !machine_prepare(machine));
-	front.vhost = ((struct block *)machine->devices[0].model)->vhost;
-	front_init(&front, machine);
+	front.vhost = ((struct block *)front_init(&front, &device))->vhost;
 }
 
 static void world_end(void)

@@ -38,7 +38,6 @@ static enum rx_policy_index policy_now;
 
 static void world_make(enum rx_policy_index policy)
 {
-	struct tenant_config tenant = {.name = "vm", .memory = FRONT_MEMORY};
 	struct device_config device = {.name = "net",
 				       .class = &nic_class,
 				       .queues = PAIRS,
@@ -46,15 +45,6 @@ static void world_make(enum rx_policy_index policy)
 				       .group_pages = 4,
 				       .msi_cpu = -1};
 	struct nic_settings *settings = (struct nic_settings *)device.settings.bytes;
-	struct machine_config config = {.name = "fuzz",
-					.tenant_count = 1,
-					.device_count = 1,
-					.tenants = &tenant,
-					.devices = &device,
-					.request_queue_entries = 64,
-					.premap = true,
-					.seed = 1};
-	struct machine *machine;
 
 	policy_now = policy;
 	front = (struct front){
@@ -77,10 +67,7 @@ static void world_make(enum rx_policy_index policy)
 	};
 	snprintf(front.socket, sizeof(front.socket), "/tmp/faultline-fuzz-net-%d", getpid());
 	snprintf(settings->vhost.socket, sizeof(settings->vhost.socket), "%s", front.socket);
-	tenant.vm.iommu = true;
-	must(!machine_create(&machine, &config) && !machine_prepare(machine));
-	front.vhost = ((struct nic *)machine->devices[0].model)->vhost;
-	front_init(&front, machine);
+	front.vhost = ((struct nic *)front_init(&front, &device))->vhost;
 }
 
 static void world_end(void)

@@ -16,8 +16,27 @@
 #define USER	0x7e0000000000ull
 #define PATTERN 0x5aa5c33c0ff01ee1ull
 
-void front_init(struct front *front, struct machine *machine)
+static struct machine *make_machine(struct device_config *device)
 {
+	struct tenant_config tenant = {.name = "vm", .memory = FRONT_MEMORY, .vm.iommu = true};
+	struct machine_config config = {.name = "fuzz",
+					.tenant_count = 1,
+					.device_count = 1,
+					.tenants = &tenant,
+					.devices = device,
+					.request_queue_entries = 64,
+					.premap = true,
+					.seed = 1};
+	struct machine *machine;
+
+	must(!machine_create(&machine, &config) && !machine_prepare(machine));
+	return machine;
+}
+
+void *front_init(struct front *front, struct device_config *device)
+{
+	struct machine *machine = make_machine(device);
+
 	front->machine = machine;
 	front->memory = guest_memory_cpu(machine->tenants[0].memory, 0);
 	front->file = guest_memory_file(machine->tenants[0].memory);
@@ -26,6 +45,7 @@ void front_init(struct front *front, struct machine *machine)
 		front->kick[i] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	for (__u64 at = FRONT_HALF; at < FRONT_MEMORY; at += 8)
 		*(__u64 *)(front->memory + at) = PATTERN ^ at;
+	return machine->devices[0].model;
 }
 
 static void front_connect(struct front *front)

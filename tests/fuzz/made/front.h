@@ -41,8 +41,8 @@ static inline void must(bool holds)
 		__builtin_trap();
 }
 
-/* A machine with one device that runs; `vhost` of it, `queues`, `lengths`, `features` and `socket` are filled in. */
-void front_init(struct front *front, struct machine *machine);
+/* A machine that runs with this device, whose model is returned; `queues`, `lengths`, `features` and `socket` are filled in, `vhost` is to be. */
+void *front_init(struct front *front, struct device_config *device);
 /* An empty ring of each queue, a connection, and all of the queues run, or one that the bytes describe. */
 void front_begin(struct front *front, struct bytes *in);
 /* What an honest driver does: a descriptor of the table, and a head that is made available. */

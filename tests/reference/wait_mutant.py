@@ -22,7 +22,7 @@ PLACES = {
     "injectors/emu/port_fault.c": (
         ("for (__u32 i = 0; i < group->count; i++) {\n\t\tstruct fault_probe probe;", "before"),  # detect
         ("enter_epoch(group, index, slot.epoch);\n\tprobe.value", "before"),  # request
-        ("\tlog_resume(port, fault);\n", "behind"),  # resume
+        ("resumed_ns = log_resume(port, fault);\n", "behind"),  # resume
     ),
     "injectors/emu/service.c": (
         ("if (request_malformed(service, request)) {\n\t\tservice_drop", "before"),  # isr

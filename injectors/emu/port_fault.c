@@ -320,7 +320,6 @@ void group_abandon(struct port *port, const struct port_fault *fault, __u16 inde
 {
 	struct fault_probe probe = port_group_probe(port, fault, index);
 	struct port_group *group = &port->groups[index];
-
 	__u64 now = monotonic_ns();
 
 	log_group(TRUTH_ABANDON, now, port, fault, index);

@@ -7,7 +7,8 @@
 #include "injectors/job/schedule.h"
 #include "lib/base/clock.h"
 
-#define LOOK_NS (10 * NSEC_PER_MSEC) /* at each kind of them */
+/* At each kind of them: of several loads the end of one is seen this much later than it was. */
+#define LOOK_NS (10 * NSEC_PER_MSEC)
 
 struct loads_state {
 	int networks, guests, vms; /* as of their looks */

@@ -74,23 +74,23 @@ static int tell_error(const struct first_error *first)
 
 /* Injections and loads begin at one instant, as far as starting a program allows. */
 static int run_injected(const struct plan *plan, struct machine *machine, struct schedule *schedule,
-			const struct loads *programs, struct result_input *input)
+			const struct loads *loads, struct result_input *input)
 {
 	__u64 begin_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	struct first_error first = {0};
 	int err = schedule_start(schedule);
 
 	if (!err)
-		err = machine_begin(machine) ?: programs_begin(programs->networks, machine);
+		err = machine_begin(machine) ?: programs_begin(loads->networks, machine);
 	if (!err)
-		err = guest_programs_begin(programs->guests, machine, &guardian_stop);
+		err = guest_programs_begin(loads->guests, machine, &guardian_stop);
 	if (!err)
-		err = vms_begin(programs->vms);
-	keep_error(&first, err ? err : wait_for_loads(machine, plan, programs, schedule));
+		err = vms_begin(loads->vms);
+	keep_error(&first, err ? err : wait_for_loads(machine, plan, loads, schedule));
 	if (first.error) {
-		programs_stop(programs->networks);
-		guest_programs_stop(programs->guests);
-		vms_stop(programs->vms);
+		programs_stop(loads->networks);
+		guest_programs_stop(loads->guests);
+		vms_stop(loads->vms);
 	}
 	keep_error(&first, schedule_stop(schedule, &input->injected));
 	input->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_ns;
@@ -98,56 +98,55 @@ static int run_injected(const struct plan *plan, struct machine *machine, struct
 }
 
 /* Virtual machines find their devices before observers are told who they are. */
-static int prepare(const struct plan *plan, struct machine *machine, const struct loads *programs,
+static int prepare(const struct plan *plan, struct machine *machine, const struct loads *loads,
 		   struct schedule **schedule)
 {
 	int err = machine_listen(machine)
-			  ?: vms_meet(programs->vms, machine, plan->timeout_ns, &guardian_stop);
+			  ?: vms_meet(loads->vms, machine, plan->timeout_ns, &guardian_stop);
 
 	if (err == -EINTR)
 		return guardian_stopped();
-	return err ?: machine_prepare(machine) ?: schedule_create(schedule, plan, machine, programs->vms);
+	return err ?: machine_prepare(machine) ?: schedule_create(schedule, plan, machine, loads->vms);
 }
 
 /* What has to be undone is undone in any case. */
-static int run_machine(const struct plan *plan, struct machine *machine,
-		       const struct loads *programs, struct result *result,
-		       struct result_notes *notes)
+static int run_machine(const struct plan *plan, struct machine *machine, const struct loads *loads,
+		       struct result *result, struct result_notes *notes)
 {
 	struct result_input input = {
 		.machine = machine,
 		.config = &plan->machine,
-		.programs = programs->networks,
-		.guests = programs->guests,
-		.vms = programs->vms,
+		.programs = loads->networks,
+		.guests = loads->guests,
+		.vms = loads->vms,
 		.notes = notes,
 	};
 	struct first_error first = {0};
 	struct schedule *schedule;
-	int err = prepare(plan, machine, programs, &schedule);
+	int err = prepare(plan, machine, loads, &schedule);
 
 	if (err)
 		return err;
-	err = machine_start(machine) ?: programs_serve(programs->networks, machine, &guardian_stop);
+	err = machine_start(machine) ?: programs_serve(loads->networks, machine, &guardian_stop);
 	if (err == -EINTR)
 		err = guardian_stopped();
 	keep_error(&first, err);
 	if (err)
 		keep_error(&first, schedule_stop(schedule, NULL));
 	else
-		keep_error(&first, run_injected(plan, machine, schedule, programs, &input));
-	programs_stop(programs->networks);
-	guest_programs_stop(programs->guests);
-	vms_stop(programs->vms);
-	guest_programs_printed(programs->guests, notes->printed, sizeof(notes->printed));
-	vms_told(programs->vms, notes->printed, sizeof(notes->printed));
+		keep_error(&first, run_injected(plan, machine, schedule, loads, &input));
+	programs_stop(loads->networks);
+	guest_programs_stop(loads->guests);
+	vms_stop(loads->vms);
+	guest_programs_printed(loads->guests, notes->printed, sizeof(notes->printed));
+	vms_told(loads->vms, notes->printed, sizeof(notes->printed));
 	if (!first.error)
 		keep_error(&first, result_count_networks(&input));
 	machine_stop(machine);
 	return first.error ? tell_error(&first) : result_fill(result, &input);
 }
 
-static int create_and_run(const struct point_run *run, const struct loads *programs,
+static int create_and_run(const struct point_run *run, const struct loads *loads,
 			  struct memory_group *group, struct result *result,
 			  struct result_notes *notes)
 {
@@ -158,11 +157,11 @@ static int create_and_run(const struct point_run *run, const struct loads *progr
 	if (err)
 		return err;
 	snprintf(config.memory_group, sizeof(config.memory_group), "%s", group->directory);
-	programs_in_group(programs->networks, group->directory);
+	programs_in_group(loads->networks, group->directory);
 	err = machine_create(&machine, &config);
 
 	if (!err) {
-		err = run_machine(run->plan, machine, programs, result, notes);
+		err = run_machine(run->plan, machine, loads, result, notes);
 		machine_destroy(machine);
 	}
 	return err;
@@ -172,24 +171,24 @@ static int point_run_machine(const struct point_run *run, struct memory_group *g
 			     struct result *result, struct result_notes *notes)
 {
 	struct first_error first = {0};
-	struct loads programs = {0};
-	int err = programs_open(&programs.networks, run->plan);
+	struct loads loads = {0};
+	int err = programs_open(&loads.networks, run->plan);
 
 	if (!err)
-		err = guest_programs_open(&programs.guests, run->plan);
+		err = guest_programs_open(&loads.guests, run->plan);
 	if (!err)
-		err = vms_open(&programs.vms, run->plan, run->console);
+		err = vms_open(&loads.vms, run->plan, run->console);
 	if (!err && run->truth)
 		err = truth_open(run->truth, false);
 	if (!err) {
-		keep_error(&first, create_and_run(run, &programs, group, result, notes));
+		keep_error(&first, create_and_run(run, &loads, group, result, notes));
 		if (run->truth)
 			keep_error(&first, truth_close());
 		err = tell_error(&first);
 	}
-	vms_close(programs.vms);
-	guest_programs_close(programs.guests);
-	programs_close(programs.networks);
+	vms_close(loads.vms);
+	guest_programs_close(loads.guests);
+	programs_close(loads.networks);
 	memory_group_leave(group);
 	return err;
 }

@@ -9,8 +9,6 @@
 #include "lib/base/fail.h"
 #include "lib/base/units.h"
 
-/* Of several loads the end of one is seen this much later than it was. */
-
 struct running_program {
 	const struct plan_program *planned;
 	struct network_program *program; /* NULL: it has not been started */

@@ -14,15 +14,15 @@
 
 static int balloon_to(const struct schedule_vm *of, __u64 bytes)
 {
-	return schedule_vm_execute(of, "balloon", json_pack("{s:I}", "value", (json_int_t)bytes),
-				   NULL);
+	return vm_monitor_execute(of->monitor, "balloon",
+				  json_pack("{s:I}", "value", (json_int_t)bytes), NULL);
 }
 
 /* Pages that the balloon has just now. */
 static int balloon_look(struct schedule_vm *of, __u64 *pages)
 {
 	json_t *answer;
-	int err = schedule_vm_execute(of, "query-balloon", NULL, &answer);
+	int err = vm_monitor_execute(of->monitor, "query-balloon", NULL, &answer);
 	json_int_t left;
 
 	if (err)

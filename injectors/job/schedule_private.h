@@ -88,8 +88,6 @@ void schedule_vm_run(struct worker *worker, __u64 begin_ns, __u64 end_ns,
 		     const struct vm_action *action);
 /* Does nothing but wait. */
 int schedule_vm_hold(struct schedule_vm *of, __u64 end_ns);
-int schedule_vm_execute(const struct schedule_vm *of, const char *command, json_t *arguments,
-			json_t **answer);
 /* Adds to one of the schedule's totals. */
 void schedule_vm_count(const struct schedule_vm *of, __u64 *total, __u64 more);
 

@@ -4,12 +4,12 @@
 
 static int suspend_begin(struct schedule_vm *of)
 {
-	return schedule_vm_execute(of, "stop", NULL, NULL);
+	return vm_monitor_execute(of->monitor, "stop", NULL, NULL);
 }
 
 static int suspend_end(struct schedule_vm *of)
 {
-	int err = schedule_vm_execute(of, "cont", NULL, NULL);
+	int err = vm_monitor_execute(of->monitor, "cont", NULL, NULL);
 
 	if (!err)
 		schedule_vm_count(of, &of->worker->schedule->totals.suspensions, 1);

@@ -7,12 +7,6 @@
 #include "injectors/job/vms.h"
 #include "lib/base/fail.h"
 
-int schedule_vm_execute(const struct schedule_vm *of, const char *command, json_t *arguments,
-			json_t **answer)
-{
-	return vm_monitor_execute(of->monitor, command, arguments, answer);
-}
-
 void schedule_vm_count(const struct schedule_vm *of, __u64 *total, __u64 more)
 {
 	pthread_mutex_lock(&of->worker->schedule->lock);

@@ -64,11 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!front.machine)
 		world_make();
 	front_begin(&front, &in);
-	for (int i = 0; i < STEPS && in.left; i++)
-		if (take_below(&in, 8))
-			front_step(&front, &in);
-		else
-			any_header(&in);
+	front_steps(&front, &in, STEPS, any_header);
 	front_end(&front);
 	return 0;
 }

@@ -162,11 +162,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		world_make(policy);
 	front_begin(&front, &in);
 	honest(&in);
-	for (int i = 0; i < STEPS && in.left; i++)
-		if (take_below(&in, 8))
-			front_step(&front, &in);
-		else
-			honest(&in);
+	front_steps(&front, &in, STEPS, honest);
 	front_end(&front);
 	check();
 	return 0;

@@ -315,7 +315,7 @@ void front_descriptor(struct front *front, __u32 queue, __u16 slot, const struct
 	       sizeof(*value));
 }
 
-void front_step(struct front *front, struct bytes *in)
+static void front_step(struct front *front, struct bytes *in)
 {
 	const struct vhost_user_vring_state queue = {take_below(in, front->queues), 0};
 
@@ -347,6 +347,15 @@ void front_step(struct front *front, struct bytes *in)
 		any_descriptor(front, in);
 	}
 	front_listen(front, take_below(in, 4) == 0);
+}
+
+void front_steps(struct front *front, struct bytes *in, int most, void (*own)(struct bytes *in))
+{
+	for (int i = 0; i < most && in->left; i++)
+		if (take_below(in, 8))
+			front_step(front, in);
+		else
+			own(in);
 }
 
 void front_end(struct front *front)

@@ -48,8 +48,8 @@ void front_begin(struct front *front, struct bytes *in);
 /* What an honest driver does: a descriptor of the table, and a head that is made available. */
 void front_descriptor(struct front *front, __u32 queue, __u16 slot, const struct vring_desc *value);
 void front_publish(struct front *front, __u32 queue, __u16 head);
-/* Something of all that can be said or done. What the device alone has, its headers, is the caller's. */
-void front_step(struct front *front, struct bytes *in);
+/* Up to `most` steps, each something of all that can be said or done, or, one in eight, `own`: what the device alone has, its headers. */
+void front_steps(struct front *front, struct bytes *in, int most, void (*own)(struct bytes *in));
 /* Hangs up, waits until that is seen, and looks at what must not have changed. */
 void front_end(struct front *front);
 

@@ -68,12 +68,6 @@ static void wait_logged(__u8 what, size_t count)
 		sleep_until(monotonic_ns() + 100 * NSEC_PER_USEC);
 }
 
-/* How long what is raised from now on waits, on however slow a machine. Nothing may be being raised. */
-static void be_patient(void)
-{
-	rig->devices[0].port->config.response_timeout_ns = 3600 * NSEC_PER_SEC;
-}
-
 /* How many pages of the range are absent to the device. */
 static int absent(__u64 page, __u32 count)
 {
@@ -189,9 +183,9 @@ static void all_groups_of_a_request_are_answered_first(void **state)
 	__u16 group;
 
 	rig_build((struct rig_config){.group_pages = 7});
-	rig_arm(rig, INJECT_RESPOND, 20 * NSEC_PER_MSEC, -1);
+	rig_arm(rig, INJECT_RESPOND, 3600 * NSEC_PER_SEC, -1);
 	assert_int_equal(ask(&asked, 0, 23), 0);
-	/* The serial handler holds each for a while: all of it is open still. */
+	/* The serial handler holds the first: all of it is open still. */
 	for (__u32 i = 0; i < 23; i++) {
 		const struct truth_record *detect;
 
@@ -204,6 +198,7 @@ static void all_groups_of_a_request_are_answered_first(void **state)
 	}
 	assert_int_equal(groups, 0xf);
 	assert_int_equal(port_request_group(&asked.request, 23, &group, &fault), -ENOENT);
+	inject_stop(rig->injections); /* wakes the handler */
 	wait_told(&asked);
 	wait_closed();
 	assert_int_equal(asked.told, 1);
@@ -564,13 +559,21 @@ static void what_overflows_at_once_is_told_by_the_return(void **state)
 static void what_overflows_in_part_is_told_once_the_rest_has_come(void **state)
 {
 	struct asked asked = {0};
+	int told_before;
 
-	rig_build((struct rig_config){.group_pages = 1, .queue_entries = 4});
-	rig_arm(rig, INJECT_DELIVERY, 300 * NSEC_PER_MSEC, -1);
-	assert_int_equal(ask(&asked, 0, 23), 0);
-	assert_int_equal(asked.told, 0);
-	wait_told(&asked);
-	wait_closed();
+	for (__u64 held_ns = 300 * NSEC_PER_MSEC;; held_ns *= 4) {
+		rig_build((struct rig_config){.group_pages = 1, .queue_entries = 4});
+		rig_arm(rig, INJECT_DELIVERY, held_ns, -1);
+		assert_int_equal(ask(&asked, 0, 23), 0);
+		told_before = atomic_load(&asked.told);
+		wait_told(&asked);
+		wait_closed();
+		if ((!told_before && stats_now().automatic) || held_ns > 60 * NSEC_PER_SEC)
+			break;
+		/* On a slow machine it comes before all have been sent: it is held for longer. */
+		rig_teardown(NULL);
+	}
+	assert_int_equal(told_before, 0);
 	assert_int_equal(asked.told, 1);
 	assert_int_equal(asked.error, -EAGAIN);
 	assert_int_equal(asked.resumed, 0);
@@ -608,7 +611,7 @@ static void what_was_given_up_keeps_its_index_until_its_late_response(void **sta
 	assert_int_equal(asked.group, 1);
 	wait_closed();
 	assert_int_equal(stats_now().timeouts, 2);
-	be_patient();
+	rig_be_patient();
 	inject_stop(rig->injections); /* wakes the handler */
 	while (service_pending(rig->service, 0, 0) || service_pending(rig->service, 0, 1))
 		sleep_until(monotonic_ns() + 100 * NSEC_PER_USEC);
@@ -622,7 +625,7 @@ static struct asked other;
 
 static void hold_until_the_late_response(struct asked *asked)
 {
-	be_patient();
+	rig_be_patient();
 	inject_stop(rig->injections); /* wakes the handler */
 	wait_logged(TRUTH_RESPONSE, 1);
 	while (service_pending(rig->service, 0, asked->group))
@@ -775,11 +778,12 @@ static void credits_bound_requests_too(void **state)
 	struct asked first = {0}, second = {0};
 
 	rig_build((struct rig_config){.group_pages = 3, .page_requests = 4});
-	rig_arm(rig, INJECT_DISPATCH, 50 * NSEC_PER_MSEC, 1);
+	rig_arm(rig, INJECT_RESPOND, 3600 * NSEC_PER_SEC, 1);
 	assert_int_equal(ask(&first, 0, 9), 0);
 	assert_int_equal(stats_now().requests, 4);
 	assert_int_equal(ask(&second, 20, 1), -EAGAIN);
 	assert_int_equal(stats_now().held_back, 2 + 1);
+	inject_stop(rig->injections); /* wakes the handler */
 	wait_told(&first);
 	wait_closed();
 	assert_int_equal(first.error, 0);

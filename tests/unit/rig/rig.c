@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "injectors/emu/port_private.h"
 #include "injectors/emu/probes.h"
 #include "injectors/emu/thread.h"
 #include "lib/base/fail.h"
@@ -203,6 +204,11 @@ static struct machine *rig_create(struct rig_config config)
 void rig_build(struct rig_config config)
 {
 	rig = rig_create(config);
+}
+
+void rig_be_patient(void)
+{
+	rig->devices[0].port->config.response_timeout_ns = 3600 * NSEC_PER_SEC;
 }
 
 int rig_teardown(void **state)

@@ -36,6 +36,9 @@ int rig_teardown(void **state);
 /* Arms an injection without limits on all devices under id 1. */
 void rig_arm(struct machine *rig, enum inject_point point, __u64 delay_ns, __s64 times);
 
+/* No fault of the first device is given up any more, on however slow a machine. None may be being raised. */
+void rig_be_patient(void);
+
 /* DMA that a port refused and translations out of order, of all devices. */
 __u64 rig_violations(const struct machine *rig);
 

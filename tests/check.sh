@@ -55,10 +55,15 @@ tell() {
 	grep -E '^(skip|retried) - ' "$logs/$name.log" | sed 's/^/    /'
 	if [ "$f" -gt 0 ]; then
 		broken+=("$name")
-		grep -E '^not ok|\[  FAILED  \]|\[  ERROR   \]|error:|ERROR:|warning:' "$logs/$name.log" |
-			head -n 20 | sed 's/^/    /'
+		findings "$name" 20
 		tail -n 15 "$logs/$name.log" | sed 's/^/    | /'
 	fi
+}
+
+# findings NAME COUNT: the first lines of a suite's log that say what is wrong.
+findings() {
+	grep -E '^not ok|\[  FAILED  \]|\[  ERROR   \]|error:|ERROR:|warning:' "$logs/$1.log" |
+		head -n "$2" | sed 's/^/    /'
 }
 
 # add NAME COMMAND...: what is added first is told first, whenever it runs.
@@ -174,7 +179,11 @@ for name in "${names[@]}"; do
 done
 wait
 
-[ ${#broken[@]} -gt 0 ] && echo "failed: ${broken[*]} (whole output in $logs/)"
+# Once more at the end, which is all that some machines keep of an output.
+for name in "${broken[@]}"; do
+	echo "failed: $name (whole output in $logs/$name.log)"
+	findings "$name" 8
+done
 echo "all: $SECONDS s, $sum_cpu s of CPU time"
 echo "$sum_passed passed, $sum_failed failed, $sum_skipped skipped, $sum_retried retried"
 [ "$sum_failed" -eq 0 ]

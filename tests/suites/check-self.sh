@@ -178,6 +178,8 @@ equal "a failure that was not counted counts" \
 	"3 passed, 2 failed, 0 skipped, 0 retried"
 equal "a skip that nobody saw is a failure" "$(planted 'echo "top: 3 passed, 0 failed, 7 skipped"')" \
 	"3 passed, 1 failed, 7 skipped, 0 retried"
+planted 'echo "[  FAILED  ] its_test"; for i in {1..30}; do echo "$i"; done' >/dev/null
+check "what failed stands at the end, once more" eval "grep -A 1 '^failed: top ' sum.out | grep -qxF '    [  FAILED  ] its_test'"
 planted "setsid sleep 86405.$$ & echo 'top: 1 passed, 0 failed, 0 skipped'" >/dev/null
 check "what a suite leaves behind ends with it" bash -c "! pgrep -f 'sleep 86405\.$$'"
 sum/tests/check.sh perf >sum.out

@@ -256,6 +256,13 @@ units: ## unit tests of both builds with all that the check does a part of
 	$(Q)tests/setup.sh check
 	$(Q)UNITS=full tests/check.sh build unit unit-asan
 
+# Needs nothing of the tests that it runs.
+$(BUILD)/tests/stall: $(BUILD)/tests/stall.o
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^
+stalled: tests $(BUILD)/tests/stall ## unit tests while one thread at a time stands still: SEED=N (1)
+	$(Q)tests/suites/stalled.sh
+
 # The four user-facing commands install what they need first; a sub-make sees the new packages.
 demo: ## install what is missing, build, run the shipped demo under capture, explain it
 	$(Q)tests/setup.sh demo
@@ -360,6 +367,6 @@ clean: ## remove everything built
 
 -include $(shell find $(sort $(BUILD) $(PIC) $(BPF_BUILD)/bpf) -name '*.d' 2>/dev/null)
 
-.PHONY: all always help tests unit units demo check face-check fresh lab lab-shell lab-vm vm-demo vm-guest lab-programs bench bench-programs campaigns expectations soak kills fuzz-programs fuzz-long mutate hostile pages install uninstall static clean
+.PHONY: all always help tests unit units demo check stalled face-check fresh lab lab-shell lab-vm vm-demo vm-guest lab-programs bench bench-programs campaigns expectations soak kills fuzz-programs fuzz-long mutate hostile pages install uninstall static clean
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -95,6 +95,12 @@ wait $watched
 equal "one that is stopped" $? 143
 check "takes all of it along" bash -c "! pgrep -f 'sleep 8640[0-9]\.$$'"
 
+# What is held up (make stalled) does what it would have done, later.
+equal "a stalled command's status is its own" "$("$root/build/tests/stall" 1 sh -c '(sleep 0.1; echo 3) & wait; exit 7' 2>stall.err; echo $?)" $'3\n7'
+equal "a signal that ends it is told" "$("$root/build/tests/stall" 1 sh -c 'kill -9 $$' 2>/dev/null; echo $?)" 137
+"$root/build/tests/stall" 1 sh -c 'i=0; while [ $i -lt 100 ]; do i=$((i + 1)); sleep 0.01; done' 2>stall.err
+check "it stood still" grep -q '^stall: [1-9][0-9]* times' stall.err
+
 # A watchdog that is killed takes its command along, another watchdog's included, and so does a test the
 # recorder that it would have killed.
 "$watchdog" run -- "$watchdog" run -- sh -c "exec sleep 86404.$$" &

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Every cmocka program of a build directory; sums their counts. A skip is proven by tests/proofs.sh. All tests
+# Every cmocka program of a build directory, behind a command if there is one; sums their counts. A skip is proven by tests/proofs.sh. All tests
 # that a program begins end by its own account, or it left in the middle, whatever its exit status.
 set -uo pipefail
-build=$1
+build=$1 behind=("${@:2}")
 export FAULTLINE_RUN_DIR=/run/faultline-unit.$$
 export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
 passed=0 failed=0 skipped=0 costs=''
@@ -12,7 +12,7 @@ summed() { sed -nE "s/.*\[==========\] $1.*/\1/p" <<<"$output" | awk '{ sum += $
 for program in "$build"/tests/unit/test_*; do
 	[ -x "$program" ] && [ -f "$program" ] || continue
 	case $program in *.o | *.d) continue ;; esac
-	output=$(tests/watchdog.py run --cpu 600 --quiet 120 --told "$told" -- "$program" 2>&1)
+	output=$(tests/watchdog.py run --cpu 600 --quiet 120 --told "$told" -- "${behind[@]}" "$program" 2>&1)
 	status=$?
 	costs+="$(cat "$told") ${program##*/test_}"$'\n'
 	echo "$output"

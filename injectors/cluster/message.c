@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Two slots for each agent and host, for what is asked and what is told: the agent writes a question and counts `asked` up, the host
- * answers by the same count. A host works on a copy, so that who gave up and asks anew disturbs no handler, and the answer to the
- * old question is not taken for its own. `version` is odd while a question is written: who is killed then has asked nothing.
+ * Two slots for each agent and host, for what is asked and what is told: the agent writes a question, whose number the host answers.
+ * A host works on a copy, so that who gave up and asks anew disturbs no handler, and the answer to the old question is not taken
+ * for its own. The number is half of `version`, which is odd while a question is written: who is killed then has asked nothing, and
+ * no number is ever that of another question.
  */
 #include "injectors/cluster/message.h"
 
@@ -24,8 +25,8 @@
 
 struct message_slot {
 	__u32 version;
-	__u32 asked, answered;
-	__u32 heard; /* counts answers, for who waits */
+	__u32 answered; /* number of a question */
+	__u32 heard;	/* counts answers, for who waits */
 	struct message question, answer;
 };
 struct mailbox {
@@ -91,22 +92,32 @@ static int message_way(struct cluster *cluster, __u32 host, __u32 life)
 	return 0;
 }
 
+static __u32 message_number(__u32 version)
+{
+	return version / 2;
+}
+
+static bool message_written(__u32 version)
+{
+	return version % 2 == 0;
+}
+
+/* Returns the number of the question. */
 static __u32 message_post(struct mailbox *box, struct message_slot *slot,
 			  const struct message *message)
 {
-	__u32 version = slot->version | 1, asked = slot->asked + 1;
+	__u32 version = slot->version | 1;
 
 	__atomic_store_n(&slot->version, version, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	slot->question = *message;
 	__atomic_store_n(&slot->version, version + 1, __ATOMIC_RELEASE);
-	__atomic_store_n(&slot->asked, asked, __ATOMIC_RELEASE);
 	shared_counter_add(&box->bell);
-	return asked;
+	return message_number(version + 1);
 }
 
 static int message_await(struct cluster *cluster, __u32 host, const struct message_slot *slot,
-			 __u32 asked, __u64 timeout_ns)
+			 __u32 number, __u64 timeout_ns)
 {
 	const __u64 begin = monotonic_ns();
 	const __u32 life = agent_life(cluster, host);
@@ -116,7 +127,7 @@ static int message_await(struct cluster *cluster, __u32 host, const struct messa
 		__u64 passed = monotonic_ns() - begin;
 		int err;
 
-		if (__atomic_load_n(&slot->answered, __ATOMIC_ACQUIRE) == asked)
+		if (__atomic_load_n(&slot->answered, __ATOMIC_ACQUIRE) == number)
 			return 0;
 		err = message_way(cluster, host, life);
 		if (err)
@@ -136,12 +147,10 @@ static int message_ask(struct cluster *cluster, __u32 host, struct message *mess
 	struct mailbox *box = &cluster->mailboxes->boxes[host];
 	struct message_slot *slot = &box->slots[message_sender(cluster)];
 	int err = message_way(cluster, host, agent_life(cluster, host));
-	__u32 asked;
 
 	if (err)
 		return err;
-	asked = message_post(box, slot, message);
-	err = message_await(cluster, host, slot, asked, timeout_ns);
+	err = message_await(cluster, host, slot, message_post(box, slot, message), timeout_ns);
 	if (err)
 		return err;
 	*message = slot->answer;
@@ -180,38 +189,42 @@ int message_call(struct cluster *cluster, __u32 host, struct message *message, _
 
 void message_tell(struct cluster *cluster, __u32 host, const struct message *message)
 {
-	__u32 number = MESSAGE_SENDERS + message_sender(cluster);
+	__u32 sender = MESSAGE_SENDERS + message_sender(cluster);
 	struct message told = *message;
 	struct message_slot *slot;
 
 	if (!message_begin(cluster, host, &told) ||
 	    message_way(cluster, host, agent_life(cluster, host)))
 		return;
-	slot = &cluster->mailboxes->boxes[host].slots[number];
-	pthread_mutex_lock(&message_turns[number]);
-	if (!message_await(cluster, host, slot, slot->asked, cluster->config->dead_ns))
+	slot = &cluster->mailboxes->boxes[host].slots[sender];
+	pthread_mutex_lock(&message_turns[sender]);
+	/* Nobody answers what a former life of this process had half written. */
+	if (!message_written(slot->version) ||
+	    !message_await(cluster, host, slot, message_number(slot->version),
+			   cluster->config->dead_ns))
 		message_post(&cluster->mailboxes->boxes[host], slot, &told);
-	pthread_mutex_unlock(&message_turns[number]);
+	pthread_mutex_unlock(&message_turns[sender]);
 }
 
 /* False: it is being written, or was by a process that has been killed. */
-static bool message_read(const struct message_slot *slot, struct message *question, __u32 *asked)
+static bool message_read(const struct message_slot *slot, struct message *question, __u32 *number)
 {
 	__u32 version = __atomic_load_n(&slot->version, __ATOMIC_ACQUIRE);
 
-	*asked = __atomic_load_n(&slot->asked, __ATOMIC_ACQUIRE);
+	*number = message_number(version);
 	*question = slot->question;
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return !(version & 1) && __atomic_load_n(&slot->version, __ATOMIC_RELAXED) == version;
+	return message_written(version) &&
+	       __atomic_load_n(&slot->version, __ATOMIC_RELAXED) == version;
 }
 
 static bool message_serve(struct cluster *cluster, struct message_slot *slot)
 {
 	struct message message;
 	const struct agent_info *asker;
-	__u32 asked;
+	__u32 number;
 
-	if (!message_read(slot, &message, &asked))
+	if (!message_read(slot, &message, &number))
 		return false;
 	message.error = message_handle(cluster, &message);
 	if (message.error)
@@ -221,7 +234,7 @@ static bool message_serve(struct cluster *cluster, struct message_slot *slot)
 	    !ntb_reaches(cluster, cluster->host, asker->host, CLUSTER_NONE))
 		message.error = -ENETUNREACH; /* the answer is lost on its way */
 	slot->answer = message;
-	__atomic_store_n(&slot->answered, asked, __ATOMIC_RELEASE);
+	__atomic_store_n(&slot->answered, number, __ATOMIC_RELEASE);
 	shared_counter_add(&slot->heard);
 	return true;
 }
@@ -233,7 +246,8 @@ static bool messages_look(struct cluster *cluster, struct mailbox *box)
 	for (__u32 i = 0; i < MESSAGE_SLOTS; i++) {
 		struct message_slot *slot = &box->slots[i];
 
-		if (__atomic_load_n(&slot->asked, __ATOMIC_ACQUIRE) != slot->answered)
+		if (message_number(__atomic_load_n(&slot->version, __ATOMIC_ACQUIRE)) !=
+		    slot->answered)
 			any |= message_serve(cluster, slot);
 	}
 	return any;
@@ -258,12 +272,12 @@ void messages_forget(struct cluster *cluster)
 
 	for (__u32 i = 0; i < MESSAGE_SLOTS; i++) {
 		struct message_slot *slot = &box->slots[i];
-		__u32 asked = __atomic_load_n(&slot->asked, __ATOMIC_ACQUIRE);
+		__u32 number = message_number(__atomic_load_n(&slot->version, __ATOMIC_ACQUIRE));
 
-		if (asked == slot->answered)
+		if (number == slot->answered)
 			continue;
 		slot->answer = (struct message){.error = -EHOSTDOWN};
-		__atomic_store_n(&slot->answered, asked, __ATOMIC_RELEASE);
+		__atomic_store_n(&slot->answered, number, __ATOMIC_RELEASE);
 		shared_counter_add(&slot->heard);
 	}
 }

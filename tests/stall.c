@@ -3,7 +3,6 @@
  * Runs a command of which again and again one thread stands still, as one does whose CPU the host has given to another
  * machine: stall SEED COMMAND [ARGUMENT...]. What all of it has started is held up alike. Its status is the command's.
  */
-#include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,11 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NSEC_PER_MSEC 1000000ll
-#define EVERY_NS      (10 * NSEC_PER_MSEC)
-#define LONGEST_NS    (100 * NSEC_PER_MSEC)
-#define LOOK_NS	      (NSEC_PER_MSEC / 2)
-#define THREADS	      4096
+#include "lib/base/clock.h"
+#include "lib/base/random.h"
+
+#define EVERY_NS   (10 * NSEC_PER_MSEC)
+#define LONGEST_NS (100 * NSEC_PER_MSEC)
+#define LOOK_NS	   (NSEC_PER_MSEC / 2)
+#define THREADS	   4096
 #define TRACED_OPTIONS                                                                         \
 	(PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC | \
 	 PTRACE_O_EXITKILL)
@@ -27,25 +28,12 @@ enum state { RUNS, INTERRUPTED, STANDS };
 static struct thread {
 	pid_t number;
 	enum state state;
-	long long until_ns;
+	__u64 until_ns;
 } threads[THREADS];
 
 static int thread_count;
-static unsigned int seed;
+static struct random moments;
 static unsigned long stalls;
-
-static long long now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 * NSEC_PER_MSEC + now.tv_nsec;
-}
-
-static long long random_below(long long bound)
-{
-	return rand_r(&seed) % bound;
-}
 
 /* The one of that number, which may be new. */
 static struct thread *thread_of(pid_t number)
@@ -66,12 +54,6 @@ static void forget(struct thread *thread)
 	*thread = threads[--thread_count];
 }
 
-static void goes_on(struct thread *thread, int signal)
-{
-	thread->state = RUNS;
-	ptrace(PTRACE_CONT, thread->number, NULL, signal);
-}
-
 static void stopped(struct thread *thread, int status)
 {
 	int signal = WSTOPSIG(status), event = status >> 16;
@@ -81,13 +63,11 @@ static void stopped(struct thread *thread, int status)
 		ptrace(PTRACE_LISTEN, thread->number, NULL, 0);
 	} else if (event == PTRACE_EVENT_STOP && thread->state == INTERRUPTED) {
 		thread->state = STANDS;
-		thread->until_ns = now_ns() + random_below(LONGEST_NS);
+		thread->until_ns = monotonic_ns() + random_below(&moments, LONGEST_NS);
 		stalls++;
-	} else if (thread->state == INTERRUPTED) {
-		/* It will stop once more. */
-		ptrace(PTRACE_CONT, thread->number, NULL, event ? 0 : signal);
 	} else {
-		goes_on(thread, event ? 0 : signal);
+		/* One that was to be interrupted will stop once more. */
+		ptrace(PTRACE_CONT, thread->number, NULL, event ? 0 : signal);
 	}
 }
 
@@ -110,9 +90,19 @@ static bool look(pid_t command, int *status)
 	return false;
 }
 
+static void let_go(__u64 now_ns)
+{
+	for (int i = 0; i < thread_count; i++) {
+		if (threads[i].state != STANDS || threads[i].until_ns > now_ns)
+			continue;
+		threads[i].state = RUNS;
+		ptrace(PTRACE_CONT, threads[i].number, NULL, 0);
+	}
+}
+
 static void stall_one(void)
 {
-	struct thread *thread = &threads[random_below(thread_count)];
+	struct thread *thread = &threads[random_below(&moments, (__u64)thread_count)];
 
 	if (thread->state == RUNS && !ptrace(PTRACE_INTERRUPT, thread->number, NULL, 0))
 		thread->state = INTERRUPTED;
@@ -120,19 +110,17 @@ static void stall_one(void)
 
 static int hold_up(pid_t command)
 {
-	const struct timespec pause = {.tv_nsec = LOOK_NS};
-	long long next_ns = now_ns();
+	const struct timespec pause = timespec_of_ns(LOOK_NS);
+	__u64 next_ns = monotonic_ns();
 	int status;
 
 	thread_of(command);
 	while (!look(command, &status)) {
-		long long now = now_ns();
+		__u64 now = monotonic_ns();
 
-		for (int i = 0; i < thread_count; i++)
-			if (threads[i].state == STANDS && threads[i].until_ns <= now)
-				goes_on(&threads[i], 0);
+		let_go(now);
 		if (now >= next_ns) {
-			next_ns = now + random_below(2 * EVERY_NS);
+			next_ns = now + random_below(&moments, 2 * EVERY_NS);
 			stall_one();
 		}
 		nanosleep(&pause, NULL);
@@ -151,7 +139,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: stall SEED COMMAND [ARGUMENT...]\n");
 		return 125;
 	}
-	seed = (unsigned int)strtoul(argv[1], NULL, 10);
+	moments.state = strtoull(argv[1], NULL, 10);
 	command = fork();
 	if (!command) {
 		close(begin[1]);

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Every cmocka program of a build directory, behind a command if there is one; sums their counts. A skip is proven by tests/proofs.sh. All tests
-# that a program begins end by its own account, or it left in the middle, whatever its exit status.
+# unit.sh DIRECTORY [COMMAND...]: every cmocka program of a build directory, run by the command; sums their
+# counts. A skip is proven by tests/proofs.sh. All tests that a program begins end by its own account, or it
+# left in the middle, whatever its exit status.
 set -uo pipefail
 build=$1 behind=("${@:2}")
 export FAULTLINE_RUN_DIR=/run/faultline-unit.$$

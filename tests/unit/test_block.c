@@ -2,7 +2,6 @@
 #include "tests/unit/test.h"
 
 #include <stdatomic.h>
-
 #include <time.h>
 #include <unistd.h>
 
@@ -212,10 +211,10 @@ static void count_look(struct port *port)
 
 static void an_index_that_jumps_is_survived(void **state)
 {
-	unsigned int before;
 	struct driver_queue *queue = malloc(sizeof(*queue));
 	struct ring_descriptor d;
 	struct bench bench;
+	unsigned int before;
 
 	bench_open(&bench, 1, 8);
 	driver_init(queue, bench.channel, 0, &bench.port.memory);
